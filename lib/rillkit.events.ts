@@ -59,11 +59,13 @@ export type RillkitEvent =
   | ({ readonly type: 'loopFailed'; readonly loop: LoopName; readonly error: unknown; readonly failures: number } & Partial<At>)
   | { readonly type: 'unboundedStream'; readonly stream: string };
 
-type EventOf<Type extends RillkitEvent['type']> = Extract<RillkitEvent, { readonly type: Type }>;
+export type EventOf<Type extends RillkitEvent['type']> = Extract<RillkitEvent, { readonly type: Type }>;
+
+const isOf = <Type extends RillkitEvent['type']>(event: RillkitEvent, type: Type): event is EventOf<Type> => event.type === type;
 
 /** Hands events to their listeners. A listener that throws disturbs neither the others nor the flow of messages. */
 export class RillkitEvents {
-  private readonly listeners = new Map<RillkitEvent['type'], Set<(event: never) => void>>();
+  private readonly listeners = new Map<RillkitEvent['type'], Set<(event: RillkitEvent) => void>>();
 
   /** `onListenerError` is told what a listener threw. */
   constructor(private readonly onListenerError: (error: unknown, type: RillkitEvent['type']) => void = () => {}) {}
@@ -71,14 +73,15 @@ export class RillkitEvents {
   /** Listens from now on; answers how to stop. */
   on<Type extends RillkitEvent['type']>(type: Type, listener: (event: EventOf<Type>) => void): () => void {
     const listeners = this.listeners.get(type) ?? new Set();
-    this.listeners.set(type, listeners.add(listener));
-    return () => void listeners.delete(listener);
+    const heard = (event: RillkitEvent): void => {
+      if (isOf(event, type)) listener(event);
+    };
+    this.listeners.set(type, listeners.add(heard));
+    return () => void listeners.delete(heard);
   }
 
-  emit<Type extends RillkitEvent['type']>(event: EventOf<Type>): void {
-    const listeners = this.listeners.get(event.type) as Set<(event: EventOf<Type>) => void> | undefined;
-    if (!listeners) return;
-    for (const listener of listeners) {
+  emit(event: RillkitEvent): void {
+    for (const listener of this.listeners.get(event.type) ?? []) {
       try {
         listener(event);
       } catch (error) {

@@ -12,6 +12,9 @@ export interface Place {
   readonly group: string;
 }
 
+/** Where a new group begins; `after`: what comes behind that entry is read. */
+export type GroupStart = 'beginning' | 'new' | { readonly after: EntryId };
+
 /** A message handed to a worker. (worker, number) is the fence. */
 export interface Delivered {
   readonly id: EntryId;
@@ -174,7 +177,7 @@ export interface StreamStore {
   append(stream: string, fields: Fields, options: { readonly trim?: Trim | undefined; readonly waitMs: number }): Promise<EntryId>;
 
   /** Makes the group (and the stream) at `from`, if it is not there. */
-  ensureGroup(place: Place, from: 'beginning' | 'new' | EntryId): Promise<'created' | 'existed'>;
+  ensureGroup(place: Place, from: GroupStart): Promise<'created' | 'existed'>;
   hasEntry(stream: string, id: EntryId): Promise<boolean>;
   openReader(name: string): BlockingReader;
   /** New messages, without waiting. */
