@@ -32,7 +32,8 @@ function keysLeftBy(decorate: MethodDecorator): readonly unknown[] {
 }
 
 function keysLeftByParameter(): readonly unknown[] {
-  class Probe {}
-  createParamDecorator(() => undefined)()(Probe.prototype, PROBED, 0);
-  return Reflect.getOwnMetadataKeys(Probe, PROBED);
+  // Nest keeps them on the class that the prototype names.
+  const probe = { constructor: {} };
+  createParamDecorator(() => undefined)()(probe, PROBED, 0);
+  return Reflect.getOwnMetadataKeys(probe.constructor, PROBED);
 }

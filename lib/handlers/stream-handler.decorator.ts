@@ -1,3 +1,4 @@
+// oxlint-disable-next-line import/no-unassigned-import -- it brings Reflect.defineMetadata, whoever is loaded first
 import 'reflect-metadata';
 import type { Stream } from '../broker/stream.js';
 import { HandlerError } from '../rillkit.errors.js';

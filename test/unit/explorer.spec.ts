@@ -18,6 +18,11 @@ import { StreamHandlerExplorer, type Explored } from '../../lib/handlers/explore
 import { StreamHandler } from '../../lib/handlers/stream-handler.decorator.js';
 import { HandlerError } from '../../lib/rillkit.errors.js';
 
+/** As libraries for tracing do it: the method that it leaves is another function. */
+const trace = (_target: object, _key: string, descriptor: PropertyDescriptor): void => {
+  descriptor.value = (): void => {};
+};
+
 async function explore(metadata: ModuleMetadata): Promise<Explored> {
   @Module(metadata)
   class FeatureModule {}
@@ -25,7 +30,8 @@ async function explore(metadata: ModuleMetadata): Promise<Explored> {
   return app.get(StreamHandlerExplorer).explore();
 }
 
-const names = ({ handlers }: Explored): readonly string[] => handlers.map(({ name, stream }) => `${name} < ${String(stream)}`);
+const names = ({ handlers }: Explored): readonly string[] =>
+  handlers.map(({ name, stream }) => `${name} < ${typeof stream === 'string' ? stream : stream.name}`);
 
 @Injectable()
 class Billing {
@@ -168,7 +174,6 @@ describe('the explorer', () => {
       'a method that another decorator has replaced',
       /^Traced\.bill: .* Write @StreamHandler\(\) above all others/,
       (): ModuleMetadata => {
-        const trace = (_target: object, _key: string, descriptor: PropertyDescriptor): void => void (descriptor.value = (): void => {});
         @Injectable()
         class Traced {
           @trace

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Stream } from '../../lib/broker/stream.js';
 import { decoratedMethods, decoratedStatics } from '../../lib/handlers/decorated-methods.js';
 import { definitionsOf, STREAM_HANDLER, StreamHandler } from '../../lib/handlers/stream-handler.decorator.js';
-import { isRillkitError } from '../../lib/rillkit.errors.js';
+import { HandlerError } from '../../lib/rillkit.errors.js';
 
 const Orders = new Stream('orders');
 
@@ -13,6 +13,9 @@ const wrapped = (_target: object, _key: string | symbol, descriptor: PropertyDes
   descriptor.value = (...values: unknown[]): unknown =>
     typeof method === 'function' ? Reflect.apply(method, undefined, values) : undefined;
 };
+
+const Billing = (): MethodDecorator =>
+  applyDecorators(StreamHandler('first', { group: 'billing' }), SetMetadata('x', 1), StreamHandler(Orders));
 
 describe('@StreamHandler()', () => {
   it('keeps its stream and options on the method, under a key that another copy of the package has too', () => {
@@ -37,8 +40,6 @@ describe('@StreamHandler()', () => {
   });
 
   it('works through applyDecorators, with others beside it', () => {
-    const Billing = (): MethodDecorator =>
-      applyDecorators(StreamHandler('first', { group: 'billing' }), SetMetadata('x', 1), StreamHandler(Orders));
     class Handlers {
       @Billing()
       bill(): void {}
@@ -47,13 +48,14 @@ describe('@StreamHandler()', () => {
   });
 
   it('is refused on a class and on an accessor', () => {
-    expect(() => StreamHandler('orders')(class {})).toThrow(/methods only/);
-    try {
-      StreamHandler('orders')({}, 'total', { get: () => () => undefined });
-      expect.unreachable();
-    } catch (error) {
-      expect(isRillkitError(error, 'RILLKIT_HANDLER')).toBe(true);
+    class Plain {
+      total = 0;
     }
+    const onClass = (): void => StreamHandler('orders')(Plain);
+    const onAccessor = (): void => StreamHandler('orders')(Plain.prototype, 'total', { get: () => () => undefined });
+    expect(onClass).toThrow(/on a class: it sits on methods only/);
+    expect(onAccessor).toThrow(/on "total": it sits on methods only/);
+    expect(onAccessor).toThrow(HandlerError);
   });
 });
 
@@ -135,6 +137,8 @@ describe('the decorated methods of a class', () => {
     class Statics {
       @StreamHandler('a')
       static bill(): void {}
+
+      total = 0;
     }
     class Derived extends Statics {}
     expect(decoratedMethods(Derived.prototype)).toEqual([]);
