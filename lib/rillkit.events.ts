@@ -57,6 +57,8 @@ export type RillkitEvent =
   | { readonly type: 'disconnected'; readonly connection: string; readonly error: unknown }
   /** One of our own loops failed and goes on after a wait. `failures` counts those in a row. */
   | ({ readonly type: 'loopFailed'; readonly loop: LoopName; readonly error: unknown; readonly failures: number } & Partial<At>)
+  /** That loop works again, after so many failures in a row. */
+  | ({ readonly type: 'loopRecovered'; readonly loop: LoopName; readonly failures: number } & Partial<At>)
   | { readonly type: 'unboundedStream'; readonly stream: string };
 
 export type EventOf<Type extends RillkitEvent['type']> = Extract<RillkitEvent, { readonly type: Type }>;

@@ -33,7 +33,7 @@ function keysLeftBy(decorate: MethodDecorator): readonly unknown[] {
 
 function keysLeftByParameter(): readonly unknown[] {
   // Nest keeps them on the class that the prototype names.
-  const probe = { constructor: {} };
+  const probe = { constructor: (): void => {} };
   createParamDecorator(() => undefined)()(probe, PROBED, 0);
   return Reflect.getOwnMetadataKeys(probe.constructor, PROBED);
 }
