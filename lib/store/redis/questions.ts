@@ -1,7 +1,12 @@
-import type { Place, StreamStats } from '../stream-store.js';
+import type { EntryId, Located, Place, StreamStats } from '../stream-store.js';
 import type { Argument, Connection } from './connection.js';
+import { compareIds } from './ids.js';
 import type { Keys } from './keys.js';
-import { infoOf, listOf, numberOf, numberOrNullOf, pendingSummaryOf, scoresOf, textOf, timeOf, type Reply } from './replies.js';
+import { idOf, infoOf, listOf, numberOf, numberOrNullOf, pendingSummaryOf, scoresOf, textOf, timeOf, type Reply } from './replies.js';
+import { locate } from './scripts/locate.js';
+
+/** The pseudo consumer that owns what is parked. */
+const PARKED = '~parked';
 
 /** What is asked of a stream and its group, for people, metrics and health. Changes nothing. */
 export class Questions {
@@ -46,6 +51,19 @@ export class Questions {
       parked: rows === null || standing === null ? null : rows - standing,
       deadLetters,
     };
+  }
+
+  async locate(place: Place, id: EntryId): Promise<Located> {
+    const keys = [this.keys.stream(place.stream), this.keys.parked(place)];
+    const [is, ...rest] = listOf(await this.commands.run(locate, keys, [place.group, id]));
+    if (textOf(is) === 'gone') return { is: 'gone' };
+    if (textOf(is) === 'here') {
+      const [last = null] = rest;
+      return { is: last === null || compareIds(id, idOf(last)) > 0 ? 'waiting' : 'settled' };
+    }
+    const [worker, number, due] = rest;
+    if (textOf(worker) !== PARKED) return { is: 'running', worker: textOf(worker), number: numberOf(number) };
+    return { is: 'parked', number: numberOf(number), dueAtMs: numberOf(due) };
   }
 
   private async ask<T>(read: (reply: Reply) => T, command: string, ...args: Argument[]): Promise<T | null> {

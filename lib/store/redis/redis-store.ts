@@ -158,6 +158,10 @@ export class RedisStore implements StreamStore {
     return this.questions.stats(place);
   }
 
+  locate(...args: Call<'locate'>): ReturnType<StreamStore['locate']> {
+    return this.questions.locate(...args);
+  }
+
   deadLetters(...args: Call<'deadLetters'>): ReturnType<StreamStore['deadLetters']> {
     return this.letters.list(...args);
   }
