@@ -30,6 +30,7 @@ const TOLD: readonly RillkitEvent['type'][] = [
   'disconnected',
   'loopFailed',
   'loopRecovered',
+  'callbackFailed',
   'unboundedStream',
 ];
 
@@ -58,7 +59,7 @@ export class EventLog {
     if (!line) return;
     const held = line.kind === undefined ? 0 : this.throttle.admit(line.kind);
     if (held === null) return;
-    if (line.kind !== undefined && BEGINNINGS.has(event.type)) this.begun.add(line.kind);
+    if (line.kind !== undefined && line.level !== 'debug' && BEGINNINGS.has(event.type)) this.begun.add(line.kind);
     this.deps.sink[line.level](held === 0 ? line.text : `${line.text} (and ${held} more like it before)`);
   }
 }

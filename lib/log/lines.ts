@@ -82,18 +82,25 @@ export function lineOf(event: RillkitEvent): Line | null {
         text: `${at(event)} ${messages(event.ids.length)} not done when the shutdown's time was over, to run elsewhere: ${shown(event.ids)}`,
       };
     case 'connected':
-      return { level: 'log', text: `Redis is connected${event.again ? ' again' : ''} (${event.connection}).` };
+      return { level: event.again ? 'log' : 'debug', text: `Redis is connected${event.again ? ' again' : ''} (${event.connection}).` };
     case 'disconnected':
       return throttled('warn', event, [event.connection], `Redis is disconnected (${event.connection}): ${told(event.error)}`);
     case 'loopFailed':
       return throttled(
-        levelOf(event.error),
+        levelOf(event),
         event,
         [event.loop, ...placeOf(event)],
         `${at(event)} ${event.loop} failed and goes on (${event.failures} in a row): ${told(event.error)}`,
       );
     case 'loopRecovered':
       return { level: 'log', text: `${at(event)} ${event.loop} works again, after ${event.failures} failures in a row.` };
+    case 'callbackFailed':
+      return throttled(
+        'error',
+        event,
+        [...placeOf(event), event.callback],
+        `${at(event)} ${event.callback} of the options failed, the default was used: ${told(event.error)}`,
+      );
     case 'unboundedStream':
       return throttled(
         'warn',
@@ -132,8 +139,11 @@ const throttled = (level: Level, event: RillkitEvent, parts: readonly string[], 
   kind: kindOf(event.type, parts),
 });
 
-/** What comes back by itself when Redis does, and what waits for somebody to mend it. */
-const levelOf = (error: unknown): Level => (isStoreFault(error, 'unavailable', 'interrupted', 'readOnly') ? 'warn' : 'error');
+/** Without Redis every loop fails: that is told once, by the connection. Other troubles wait for somebody to mend them, or pass by themselves. */
+function levelOf({ loop, error }: EventOf<'loopFailed'>): Level {
+  if (loop !== 'connection' && isStoreFault(error, 'unavailable', 'interrupted')) return 'debug';
+  return isStoreFault(error, 'unavailable', 'interrupted', 'readOnly', 'noGroup') ? 'warn' : 'error';
+}
 
 function handled(event: EventOf<'handled'>): Line | null {
   if (event.outcome !== 'retried' || event.error === undefined) return null;

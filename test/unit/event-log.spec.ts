@@ -31,7 +31,14 @@ function setup(events = new RillkitEvents()) {
 }
 
 const away = new StoreError('Connection is closed.', 'unavailable', 'unknown');
-const failed = (failures: number, error: unknown = away): RillkitEvent => ({ type: 'loopFailed', loop: 'read', error, failures, ...at });
+const readOnly = new StoreError('READONLY You cannot write', 'readOnly', 'no');
+const failed = (failures: number, error: unknown = readOnly): RillkitEvent => ({
+  type: 'loopFailed',
+  loop: 'read',
+  error,
+  failures,
+  ...at,
+});
 const well = (failures: number): RillkitEvent => ({ type: 'loopRecovered', loop: 'read', failures, ...at });
 
 const broken = (): never => {
@@ -41,14 +48,16 @@ const broken = (): never => {
 describe('the event log', () => {
   it('tells a failing loop at once, then once a period with the count, and once when it is well again', () => {
     const { emit, pass } = setup();
-    expect(emit(failed(1))).toEqual(['warn {orders → billing} read failed and goes on (1 in a row): StoreError: Connection is closed.']);
+    expect(emit(failed(1))).toEqual([
+      'warn {orders → billing} read failed and goes on (1 in a row): StoreError: READONLY You cannot write',
+    ]);
     for (let ms = 0; ms < LINE_PERIOD_MS - 500; ms += 500) {
       pass(500);
       expect(emit(failed(2))).toEqual([]);
     }
     pass(500);
     expect(emit(failed(21))).toEqual([
-      'warn {orders → billing} read failed and goes on (21 in a row): StoreError: Connection is closed. (and 19 more like it before)',
+      'warn {orders → billing} read failed and goes on (21 in a row): StoreError: READONLY You cannot write (and 19 more like it before)',
     ]);
     expect(emit(well(21))).toEqual(['log {orders → billing} read works again, after 21 failures in a row.']);
     expect(emit(well(1))).toEqual([]);
@@ -66,7 +75,7 @@ describe('the event log', () => {
 
   it('tells the troubles of two places apart', () => {
     const { emit } = setup();
-    const elsewhere: RillkitEvent = { type: 'loopFailed', loop: 'read', error: away, failures: 1, stream: 'orders', group: 'audit' };
+    const elsewhere: RillkitEvent = { type: 'loopFailed', loop: 'read', error: readOnly, failures: 1, stream: 'orders', group: 'audit' };
     expect(emit(failed(1), elsewhere)).toHaveLength(2);
   });
 
@@ -81,11 +90,19 @@ describe('the event log', () => {
     expect(setup().emit({ type: 'groupMade', again: false, from: 'beginning', ...at })[0]).toMatch(/^log /);
   });
 
+  it('leaves it to the connection to say that Redis is away', () => {
+    const { emit } = setup();
+    expect(emit(failed(1, away), well(1))).toEqual([expect.stringMatching(/^debug /)]);
+    expect(emit({ type: 'loopFailed', loop: 'connection', error: away, failures: 1 })).toEqual([
+      'warn Rillkit: connection failed and goes on (1 in a row): StoreError: Connection is closed.',
+    ]);
+  });
+
   it('tells the end of a disconnection only where it told the beginning', () => {
     const { emit } = setup();
     const gone: RillkitEvent = { type: 'disconnected', connection: 'commands', error: away };
     const back: RillkitEvent = { type: 'connected', connection: 'commands', again: true };
-    expect(emit({ ...back, again: false })).toEqual(['log Redis is connected (commands).']);
+    expect(emit({ ...back, again: false })).toEqual(['debug Redis is connected (commands).']);
     expect(emit(gone, back)).toHaveLength(2);
     expect(emit(gone, back)).toEqual([]);
   });
