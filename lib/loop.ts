@@ -4,6 +4,8 @@ export interface LoopOptions {
   readonly clock: Clock;
   /** Told of each failed step, before the wait that follows it. `failures` counts those in a row, from 1. */
   readonly onError: (error: unknown, failures: number) => void;
+  /** Told of the first step that succeeds after `failures` in a row that did not. */
+  readonly onRecovered?: (failures: number) => void;
   /** The wait after the `failures`-th failure in a row, milliseconds. */
   readonly backoffMs?: (failures: number) => number;
 }
@@ -43,6 +45,7 @@ export class Loop {
     while (!signal.aborted) {
       try {
         await step(signal);
+        if (failures > 0) this.options.onRecovered?.(failures);
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;

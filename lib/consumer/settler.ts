@@ -121,6 +121,7 @@ export class Settler {
     });
     events.emit({ type: 'settled', stream, group, count: letters.length - refused.length });
     if (refused.length > 0) return this.again(refused, refusal);
+    if (this.failures > 0) events.emit({ type: 'loopRecovered', loop: 'settle', stream, group, failures: this.failures });
     this.failures = 0;
   }
 

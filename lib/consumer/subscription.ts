@@ -60,6 +60,7 @@ export class Subscription implements Place {
   private lastReadId: EntryId | null = null;
   private lastReadAt: Moment | null = null;
   private failures = 0;
+  private failing: LoopName | null = null;
   /** Ends the wait after a failed call; `null` when there is none. */
   private trouble: Cancel | null = null;
   private stopping = false;
@@ -183,6 +184,7 @@ export class Subscription implements Place {
   failed(loop: LoopName, error: unknown, backoffMs = loopBackoffMs(this.options.clock, 50, 500)): void {
     const { clock, events } = this.options;
     this.failures += 1;
+    this.failing = loop;
     this.inquiry.suspect();
     this.groupMade = false;
     events.emit({ type: 'loopFailed', loop, stream: this.stream, group: this.group, error, failures: this.failures });
@@ -245,6 +247,9 @@ export class Subscription implements Place {
   }
 
   private answered(): void {
+    const { stream, group, failing, failures } = this;
+    if (failing) this.options.events.emit({ type: 'loopRecovered', loop: failing, stream, group, failures });
+    this.failing = null;
     this.failures = 0;
     this.lastReadAt = momentOf(this.options.clock);
   }

@@ -60,6 +60,7 @@ export class Heartbeat {
     this.loop = new Loop({
       clock,
       onError: (error, failures) => events.emit({ type: 'loopFailed', loop: 'beat', error, failures }),
+      onRecovered: (failures) => events.emit({ type: 'loopRecovered', loop: 'beat', failures }),
       backoffMs: loopBackoffMs(clock, 50, Math.min(500, liveness.leaseMs / 6)),
     });
   }

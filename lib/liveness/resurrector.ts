@@ -1,5 +1,6 @@
 import { sleep, type Clock } from '../clock.js';
 import { Loop } from '../loop.js';
+import { isStoreFault } from '../rillkit.errors.js';
 import type { RillkitEvents } from '../rillkit.events.js';
 import type { Place, Recovery, StreamStore } from '../store/stream-store.js';
 import { RECOVER_BATCH, type BeatListener } from './heartbeat.js';
@@ -28,7 +29,11 @@ export class Resurrector implements BeatListener {
 
   constructor(private readonly options: ResurrectorOptions) {
     const { clock, events } = options;
-    this.loop = new Loop({ clock, onError: (error, failures) => events.emit({ type: 'loopFailed', loop: 'recover', error, failures }) });
+    this.loop = new Loop({
+      clock,
+      onError: (error, failures) => events.emit({ type: 'loopFailed', loop: 'recover', error, failures }),
+      onRecovered: (failures) => events.emit({ type: 'loopRecovered', loop: 'recover', failures }),
+    });
   }
 
   start(): void {
@@ -69,8 +74,8 @@ export class Resurrector implements BeatListener {
         if (task.is === 'recover') await this.recover(task.place, task.worker, signal);
         else await this.scan(task.place, task.claimIdleMs);
       } catch (error) {
-        // The next beat names it again; one place's trouble must not hold up the others.
-        failure = { error };
+        // The next beat names it again; one place's trouble must not hold up the others. Without a group there is nothing to hand on.
+        if (!isStoreFault(error, 'noGroup')) failure = { error };
       }
     }
     if (failure) throw failure.error;

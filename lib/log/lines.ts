@@ -1,6 +1,6 @@
 import { errorName } from '../broker/dead-letter-fields.js';
 import { isStoreFault } from '../rillkit.errors.js';
-import type { EventOf, RillkitEvent } from '../rillkit.events.js';
+import type { EventOf, LoopName, RillkitEvent } from '../rillkit.events.js';
 import { told } from './told.js';
 
 /** `log` for start and stop, `warn` for what heals itself, `error` for what needs a person, `debug` for what is every day's business. */
@@ -89,7 +89,7 @@ export function lineOf(event: RillkitEvent): Line | null {
       return throttled(
         levelOf(event),
         event,
-        [event.loop, ...placeOf(event)],
+        [concernOf(event.loop), ...placeOf(event)],
         `${at(event)}${event.loop} failed and goes on (${event.failures} in a row): ${told(event.error)}`,
       );
     case 'loopRecovered':
@@ -117,7 +117,7 @@ export function lineOf(event: RillkitEvent): Line | null {
 
 /** The kind of line whose end this event is: told where its beginning was, and only there. */
 export function endedBy(event: RillkitEvent): string | null {
-  if (event.type === 'loopRecovered') return kindOf('loopFailed', [event.loop, ...placeOf(event)]);
+  if (event.type === 'loopRecovered') return kindOf('loopFailed', [concernOf(event.loop), ...placeOf(event)]);
   if (event.type === 'connected' && event.again) return kindOf('disconnected', [event.connection]);
   return null;
 }
@@ -126,6 +126,9 @@ interface MaybeAt {
   readonly stream?: string;
   readonly group?: string;
 }
+
+/** Reading, taking and auditing of a place fail and recover together. */
+const concernOf = (loop: LoopName): LoopName => (loop === 'take' || loop === 'audit' ? 'read' : loop);
 
 const kindOf = (type: RillkitEvent['type'], parts: readonly string[]): string => JSON.stringify([type, ...parts]);
 const placeOf = ({ stream = '', group = '' }: MaybeAt): readonly string[] => [stream, group];

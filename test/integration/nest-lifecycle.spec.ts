@@ -10,6 +10,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { describe, expect, inject, it, vi } from 'vitest';
+import { Consumers } from '../../lib/consumer/consumers.js';
 import { Broker, RillkitModule, StreamHandler, type RillkitModuleOptions } from '../../lib/index.js';
 import { makeApp, quick, startApp } from '../support/nest-app.js';
 import { Proxy } from '../support/proxy.js';
@@ -203,5 +204,33 @@ describe('S6 closing', () => {
     const since = performance.now();
     await app.close();
     expect(performance.now() - since).toBeLessThan(3_500);
+  });
+});
+
+describe('a key of the wrong type where the stream should be', () => {
+  it('G2 is told once, as an error, and its end too; consumption begins by itself', async () => {
+    const stream = uniqueName();
+    const seen: unknown[] = [];
+    @Injectable()
+    class Handlers {
+      @StreamHandler(stream, { group: 'g' })
+      handle(body: unknown): void {
+        seen.push(body);
+      }
+    }
+    const { app: helper } = await startApp({ imports: [RillkitModule.forRoot(quick(url))] });
+    const { client } = helper.get(Broker);
+    await vi.waitFor(() => client.set(stream, 'in the way'));
+    const { app, lines } = await startApp({ imports: [RillkitModule.forRoot(quick(url))], providers: [Handlers] });
+    await vi.waitFor(() => expect(lines.matching(/^error .* (read|audit) failed and goes on .*WRONGTYPE/)).not.toEqual([]), 5_000);
+    // Several tries later each loop has still told it once.
+    await vi.waitFor(() => expect(app.get(Consumers).status()[0]?.failures).toBeGreaterThan(3), 5_000);
+    const told = lines.matching(/^(warn|error) .* failed and goes on/).map((line) => line.slice(0, line.indexOf('(')));
+    expect(new Set(told).size).toBe(told.length);
+    await client.del(stream);
+    await app.get(Broker).publish(stream, 'at last');
+    await vi.waitFor(() => expect(seen).toEqual(['at last']), 5_000);
+    expect(lines.matching(/^log \{.* → g} (read|audit) works again, after \d+ failures in a row/)).toHaveLength(1);
+    await Promise.all([app.close(), helper.close()]);
   });
 });
