@@ -23,11 +23,11 @@ describe('reading ahead', () => {
   it('lets nobody wait behind a slow message: another process has the rest within a second', async () => {
     const stream = new Stream(uniqueName());
     let slowStarted = 0;
-    let end: () => void = () => {};
+    const slow = new AbortController();
     const handler = async (body: { n: number }): Promise<void> => {
       if (body.n !== 250) return;
       slowStarted = Date.now();
-      await new Promise<void>((resolve) => (end = resolve));
+      await new Promise((resolve) => slow.signal.addEventListener('abort', resolve));
     };
     const first = work({ stream, handler });
     await first.untilConsuming();
@@ -45,7 +45,7 @@ describe('reading ahead', () => {
     const handled = (): number => first.of('handled').length + second.of('handled').length - before;
     await Promise.race([first, second].map((one) => one.until(() => handled() === 499, 'all but the slow one')));
     expect(Date.now() - slowStarted).toBeLessThan(1_000);
-    end();
+    slow.abort();
     await Promise.race([first, second].map((one) => one.until(() => handled() === 500, 'the slow one too')));
 
     const runs = [...first.runs, ...second.runs];
@@ -81,7 +81,7 @@ describe('reading ahead', () => {
 
   it('retries on time under a steady backlog of fast messages', async () => {
     const stream = new Stream(uniqueName());
-    let publishing = true;
+    const publishing = new AbortController();
     const worker = work({
       stream,
       handler: (body: { n: number }) => {
@@ -91,11 +91,11 @@ describe('reading ahead', () => {
     });
     await worker.untilConsuming();
     const backlog = (async () => {
-      while (publishing) await worker.broker.publishMany(stream, numbers(200).slice(1));
+      while (!publishing.signal.aborted) await worker.broker.publishMany(stream, numbers(200).slice(1));
     })();
     const { id } = await worker.broker.publish(stream, { n: 0 });
     await worker.until(() => worker.of('deadLettered').length === 1, 'the dead letter');
-    publishing = false;
+    publishing.abort();
     await backlog;
     const runs = worker.runs.filter((run) => run.id === id);
     const gaps = runs.slice(1).map((run, at) => run.atMs - (runs[at]?.atMs ?? 0));

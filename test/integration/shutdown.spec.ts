@@ -122,9 +122,9 @@ describe('closing', () => {
     const handler = async (_body: unknown, message: { id: string }): Promise<void> => void ended.set(message.id, Date.now());
     const stays = work({ stream, handler, options: { concurrency: 10 } });
     await stays.untilConsuming();
-    let publishing = true;
+    const publishing = new AbortController();
     const loop = (async () => {
-      while (publishing) {
+      while (!publishing.signal.aborted) {
         const { id } = await stays.broker.publish(stream, { n: 1 });
         published.set(id, Date.now());
       }
@@ -134,7 +134,7 @@ describe('closing', () => {
       await leaves.until(() => leaves.runs.length > 20, 'some work');
       await leaves.stop();
     }
-    publishing = false;
+    publishing.abort();
     await loop;
     await stays.until(() => published.size > 0 && [...published.keys()].every((id) => ended.has(id)), 'all');
     const longest = Math.max(...[...published].map(([id, atMs]) => (ended.get(id) ?? Infinity) - atMs));
