@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Redis, type RedisOptions } from 'ioredis';
-import type { Clock } from '../../clock.js';
+import { sleep, type Clock } from '../../clock.js';
 import { Loop, loopBackoffMs } from '../../loop.js';
 import type { RillkitEvents } from '../../rillkit.events.js';
 import type { ConnectionState } from '../stream-store.js';
@@ -11,7 +11,7 @@ import type { Script } from './scripts/script.js';
 
 /** The longest wait between two tries to connect, milliseconds. */
 const MAX_BACKOFF_MS = 500;
-/** A connection that ends sooner than this counts as a failed try, so that the next one waits, milliseconds. */
+/** A connection that ends sooner than this counts as a failed try: the next one waits, milliseconds. */
 const STABLE_MS = 1_000;
 
 export type Argument = string | number | Buffer;
@@ -39,8 +39,11 @@ export class Connection {
   private current: ConnectionState = 'idle';
   private readonly options: ClientOptions;
   private readonly loop: Loop;
+  private readonly backoffMs: (failures: number) => number;
   private readonly waiting = new Set<() => void>();
   private connectedBefore = false;
+  /** How many connections in a row have ended at once. */
+  private shortLives = 0;
   private lastError: unknown;
   private onEnd: () => void = () => {};
   /** The server's number for the connection, and for the last one that commands were sent on, until that is known to be dead. */
@@ -60,9 +63,10 @@ export class Connection {
     this.client.on('end', () => {
       if (this.client.status === 'end') this.onEnd();
     });
+    this.backoffMs = loopBackoffMs(deps.clock, 40, MAX_BACKOFF_MS);
     this.loop = new Loop({
       clock: deps.clock,
-      backoffMs: loopBackoffMs(deps.clock, 40, MAX_BACKOFF_MS),
+      backoffMs: this.backoffMs,
       onError: (error, failures) => {
         this.current = 'waiting';
         deps.events.emit({ type: 'loopFailed', loop: 'connection', error, failures });
@@ -154,7 +158,7 @@ export class Connection {
     return unavailable('no', this.current === 'closed' ? 'the connection was closed' : textOfError(this.lastError ?? 'still connecting'));
   }
 
-  /** One connection's life. Ends when it has ended; throws where it did not come about, or did not last. */
+  /** One connection's life. Ends when it has ended; throws where it did not come about. */
   private async step(signal: AbortSignal): Promise<void> {
     const { clock, events } = this.deps;
     this.current = 'connecting';
@@ -173,7 +177,8 @@ export class Connection {
     this.current = 'waiting';
     const error = connectionErrorOf(this.lastError ?? new Error('Connection is closed.'));
     events.emit({ type: 'disconnected', connection: this.name, error });
-    if (clock.monotonicMs() - since < STABLE_MS) throw error;
+    this.shortLives = clock.monotonicMs() - since < STABLE_MS ? this.shortLives + 1 : 0;
+    if (this.shortLives > 0) await sleep(clock, this.backoffMs(this.shortLives), signal);
   }
 
   private async connect(signal: AbortSignal): Promise<void> {
