@@ -251,8 +251,13 @@ describe('breaking a read off', () => {
     expect(await read).toMatchObject({ fault: 'unavailable' });
   });
 
-  it('ends, but not surely, where the server lets us neither end it nor look', async () => {
-    const { reader, read } = await readingWith('-client|unblock', '-client|kill', '-client|list');
+  it.each([
+    ['end it nor look', ['-client|unblock', '-client|kill', '-client|list']],
+    ['know our own number', ['-client|id']],
+    ['carry a name', ['-client|setname']],
+    ['anything', ['-client']],
+  ])('ends, but not surely, where the server does not let us %s', async (_what, rights) => {
+    const { reader, read } = await readingWith(...rights);
     expect(await reader.interrupt()).toBe('unsure');
     expect(await read).toMatchObject({ fault: 'unavailable' });
   });
