@@ -83,6 +83,14 @@ export class Proxy {
     for (const pair of this.pairs) this.end(pair);
   }
 
+  /** Breaks the clients' side off and leaves the server's side open, which hears nothing of it: ghosts, until {@link cut}. */
+  abandon(): void {
+    for (const { client } of this.pairs) {
+      client.removeAllListeners('close');
+      client.destroy();
+    }
+  }
+
   /** Breaks all connections off and takes no new ones, until {@link accept}. */
   refuse(): void {
     this.refusing = true;
@@ -137,6 +145,7 @@ export class Proxy {
   private reply(pair: Pair, bytes: Buffer): void {
     if (this.replyFlow === 'hold') pair.replies.push(bytes);
     if (this.replyFlow !== 'pass') return;
+    if (pair.client.destroyed) return;
     if (this.replyDelayMs === 0) return void pair.client.write(bytes);
     const due = new Promise<void>((resolve) => setTimeout(resolve, this.replyDelayMs));
     pair.lastReply = Promise.all([pair.lastReply, due]).then(() => void (pair.client.destroyed || pair.client.write(bytes)));

@@ -17,8 +17,13 @@ export interface OpenedStore {
 
 const CONNECTION_EVENTS = ['connected', 'disconnected', 'loopFailed'] as const;
 
-/** `url`: for the store; `redis` goes to `directUrl` where that differs, such as past a proxy. */
-export async function openStore(url: string, params: Partial<RedisStoreParams> & { directUrl?: string } = {}): Promise<OpenedStore> {
+interface OpenParams extends Partial<RedisStoreParams> {
+  /** Where the plain client goes, such as past a proxy. @default the store's url */
+  readonly directUrl?: string;
+}
+
+/** Makes a store and does not start it. */
+export function makeStore(url: string, params: OpenParams = {}): OpenedStore {
   const { directUrl = url, ...rest } = params;
   const events = new RillkitEvents((error) => {
     throw error;
@@ -26,10 +31,8 @@ export async function openStore(url: string, params: Partial<RedisStoreParams> &
   const seen: RillkitEvent[] = [];
   for (const type of CONNECTION_EVENTS) events.on(type, (event) => seen.push(event));
   const store = new RedisStore({ connection: url, clock: systemClock, events, blockMs: 5_000, ...rest });
-  const redis = new Redis(directUrl, { protocol: 2 });
+  const redis = new Redis(directUrl, { protocol: 2, lazyConnect: true });
   redis.on('error', () => {});
-  store.start();
-  if (!(await store.ready(10_000))) throw new Error('the store found no connection');
   return {
     store,
     redis,
@@ -40,6 +43,14 @@ export async function openStore(url: string, params: Partial<RedisStoreParams> &
       redis.disconnect();
     },
   };
+}
+
+/** Makes a store, starts it, and waits until it is connected. */
+export async function openStore(url: string, params: OpenParams = {}): Promise<OpenedStore> {
+  const opened = makeStore(url, params);
+  opened.store.start();
+  if (!(await opened.store.ready(10_000))) throw new Error('the store found no connection');
+  return opened;
 }
 
 /** Everything that is kept beside the stream. */

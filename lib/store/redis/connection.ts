@@ -1,17 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { Redis, type RedisOptions } from 'ioredis';
-import type { Clock } from '../../clock.js';
+import { sleep, type Clock } from '../../clock.js';
 import { Loop, loopBackoffMs } from '../../loop.js';
+import { isStoreFault } from '../../rillkit.errors.js';
 import type { RillkitEvents } from '../../rillkit.events.js';
 import type { ConnectionState } from '../stream-store.js';
 import { clientOptions, type ClientOptions } from './connection-options.js';
 import { connectionErrorOf, isNoScript, storeErrorOf, textOfError, unavailable } from './errors.js';
-import { textOf, type Reply } from './replies.js';
+import { killClient } from './kill-client.js';
+import type { Reply } from './replies.js';
 import type { Script } from './scripts/script.js';
 
 /** The longest wait between two tries to connect, milliseconds. */
 const MAX_BACKOFF_MS = 500;
-/** A connection that ends sooner than this counts as a failed try, so that the next one waits, milliseconds. */
+/** A connection that ends sooner than this counts as a failed try: the next one waits, milliseconds. */
 const STABLE_MS = 1_000;
 
 export type Argument = string | number | Buffer;
@@ -39,14 +41,17 @@ export class Connection {
   private current: ConnectionState = 'idle';
   private readonly options: ClientOptions;
   private readonly loop: Loop;
+  private readonly backoffMs: (failures: number) => number;
   private readonly waiting = new Set<() => void>();
   private connectedBefore = false;
+  /** How many connections in a row have ended at once. */
+  private shortLives = 0;
   private lastError: unknown;
   private onEnd: () => void = () => {};
   /** The server's number for the connection, and for the last one that commands were sent on, until that is known to be dead. */
   private id: number | null = null;
   private predecessor: number | null = null;
-  /** A lost connection could not be killed (it is forbidden): whether it was alive is not known any more. */
+  /** A lost connection could not be killed, or not be told from others, since that is forbidden: whether one is still alive cannot be known. */
   private haunted = false;
 
   constructor(
@@ -60,9 +65,10 @@ export class Connection {
     this.client.on('end', () => {
       if (this.client.status === 'end') this.onEnd();
     });
+    this.backoffMs = loopBackoffMs(deps.clock, 40, MAX_BACKOFF_MS);
     this.loop = new Loop({
       clock: deps.clock,
-      backoffMs: loopBackoffMs(deps.clock, 40, MAX_BACKOFF_MS),
+      backoffMs: this.backoffMs,
       onError: (error, failures) => {
         this.current = 'waiting';
         deps.events.emit({ type: 'loopFailed', loop: 'connection', error, failures });
@@ -154,7 +160,7 @@ export class Connection {
     return unavailable('no', this.current === 'closed' ? 'the connection was closed' : textOfError(this.lastError ?? 'still connecting'));
   }
 
-  /** One connection's life. Ends when it has ended; throws where it did not come about, or did not last. */
+  /** One connection's life. Ends when it has ended; throws where it did not come about. */
   private async step(signal: AbortSignal): Promise<void> {
     const { clock, events } = this.deps;
     this.current = 'connecting';
@@ -173,7 +179,8 @@ export class Connection {
     this.current = 'waiting';
     const error = connectionErrorOf(this.lastError ?? new Error('Connection is closed.'));
     events.emit({ type: 'disconnected', connection: this.name, error });
-    if (clock.monotonicMs() - since < STABLE_MS) throw error;
+    this.shortLives = clock.monotonicMs() - since < STABLE_MS ? this.shortLives + 1 : 0;
+    if (this.shortLives > 0) await sleep(clock, this.backoffMs(this.shortLives), signal);
   }
 
   private async connect(signal: AbortSignal): Promise<void> {
@@ -194,12 +201,24 @@ export class Connection {
   }
 
   private async prepare(): Promise<void> {
-    const id = await this.client.client('ID');
+    const id = await this.askWhoWeAre();
     if (this.predecessor !== null && this.predecessor !== id) {
       this.haunted ||= !(await killClient(this.client, this.predecessor, this.name));
     }
     await this.params.prepare?.(this.client);
     this.id = this.predecessor = id;
+  }
+
+  /** The server's number for this connection, by which it can be ended from another; not without our name beside it, see {@link killClient}. */
+  private async askWhoWeAre(): Promise<number | null> {
+    try {
+      const [id, name] = await Promise.all([this.client.client('ID'), this.client.client('GETNAME')]);
+      if (name === this.name) return id;
+    } catch (error) {
+      if (!isStoreFault(storeErrorOf(error), 'refused')) throw error;
+    }
+    this.haunted = true;
+    return null;
   }
 
   /** Lets all that wait for the connection look again. */
@@ -215,22 +234,6 @@ export class Connection {
     if (!(await killClient(helper.client, predecessor, this.name))) return false;
     if (this.predecessor === predecessor) this.predecessor = this.clientId;
     return true;
-  }
-}
-
-/**
- * Kills a connection by its number, if it is the one of that name: after a restart, or on another server, the number may be anybody's.
- * Answers whether it is surely gone. When it is, nothing that was sent on it and not yet begun is carried out any more.
- */
-export async function killClient(client: Redis, id: number, name: string): Promise<boolean> {
-  try {
-    const line = textOf(await client.callBuffer('CLIENT', 'LIST', 'ID', id));
-    if (/(?:^| )name=(\S*)/.exec(line)?.[1] !== name) return true;
-    await client.callBuffer('CLIENT', 'KILL', 'ID', id);
-    return true;
-  } catch {
-    // Not allowed, or no connection: the caller is told, and goes on without being sure.
-    return false;
   }
 }
 

@@ -15,6 +15,7 @@ type Heard = (stream: string) => void;
 export class Nudges {
   private readonly listeners = new Map<string, Set<Heard>>();
   private connection: Connection | null = null;
+  private closed = false;
   private readonly ping: Loop;
 
   constructor(
@@ -34,6 +35,7 @@ export class Nudges {
     const channel = this.keys.nudges(group);
     const listeners = this.listeners.get(channel) ?? new Set();
     this.listeners.set(channel, listeners.add(heard));
+    if (this.closed) return () => {};
     const connection = this.open();
     if (listeners.size === 1 && connection.state === 'ready') this.send(connection, 'SUBSCRIBE', channel);
     return () => {
@@ -44,6 +46,7 @@ export class Nudges {
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     await Promise.all([this.ping.stop(), this.connection?.close()]);
   }
 

@@ -95,12 +95,8 @@ export class RedisReader implements BlockingReader {
     void over.then(() => ended.abort());
     // An UNBLOCK that arrives before its read is lost, so it is repeated until that very read has ended.
     for (let waitMs = 1; !ended.signal.aborted; waitMs = Math.min(waitMs * 2, MAX_UNBLOCK_WAIT_MS)) {
-      const id = this.connection.clientId;
-      if (id === null) break;
-      try {
-        await this.commands.call('CLIENT', 'UNBLOCK', id);
-      } catch {
-        // Forbidden, or no way to ask: breaking our own end off ends the read here, and `exorcise` tells whether it has ended there too.
+      if (!(await this.unblock())) {
+        // Breaking our own end off ends the read here; whether it has ended there too is asked below.
         this.connection.drop();
         break;
       }
@@ -108,6 +104,18 @@ export class RedisReader implements BlockingReader {
     }
     await over;
     return this.hasEnded();
+  }
+
+  /** `false`: that is forbidden, or there is no way to ask. */
+  private async unblock(): Promise<boolean> {
+    const id = this.connection.clientId;
+    if (id === null) return false;
+    try {
+      await this.commands.call('CLIENT', 'UNBLOCK', id);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   private async hasEnded(): Promise<'ended' | 'unsure'> {

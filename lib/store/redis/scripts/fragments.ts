@@ -10,7 +10,7 @@ local function isGone(reply) return reply.err ~= nil and string.find(reply.err, 
 `;
 
 /**
- * `park(S, G, P, id, due, number)` hands one pending entry to \`~parked\`; `number` is set where it is given. Answers an error, or whether the
+ * `park(S, G, P, id, due, number)` hands one pending entry to `~parked`; `number` is set where it is given. Answers an error, or whether the
  * entry was still in the stream. The row first, then the owner: cut off in between, a row without an owner is dropped by `take`, while an
  * owner without a row would be found by the scan only.
  */
