@@ -31,6 +31,11 @@ export class CommandCounter {
     return { total: [...this.counts.values()].reduce((sum, count) => sum + count, 0), byCommand };
   }
 
+  /** Ends when a client sends `command` the next time. */
+  next(command: string): Promise<void> {
+    return this.shown((args) => args[0]?.toLowerCase() === command);
+  }
+
   close(): void {
     this.monitor.disconnect();
     this.control.disconnect();
@@ -43,15 +48,19 @@ export class CommandCounter {
   /** MONITOR lags behind: it has caught up when it shows a mark that was sent just now. */
   private async caughtUp(): Promise<void> {
     const mark = `mark-${process.hrtime.bigint()}`;
-    const shown = new Promise<void>((resolve) => {
-      const look = (_time: string, args: readonly string[]): void => {
-        if (args[1] !== mark) return;
+    const shown = this.shown((args) => args[1] === mark);
+    await this.control.echo(mark);
+    await shown;
+  }
+
+  private shown(isIt: (args: readonly string[]) => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (_time: string, args: readonly string[], source: string): void => {
+        if (source === 'lua' || !isIt(args)) return;
         this.monitor.off('monitor', look);
         resolve();
       };
       this.monitor.on('monitor', look);
     });
-    await this.control.echo(mark);
-    await shown;
   }
 }
