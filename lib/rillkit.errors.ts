@@ -25,8 +25,9 @@ export class OptionError extends RillkitError {
   constructor(
     readonly option: string,
     readonly rule: string,
+    options?: ErrorOptions,
   ) {
-    super(`${option}: ${rule}`);
+    super(`${option}: ${rule}`, options);
   }
 }
 
@@ -85,6 +86,21 @@ export class PublishError extends RillkitError {
   constructor(
     message: string,
     readonly stored: 'no' | 'unknown',
+    /** For sending it again: given by the publisher, or made for this publish. */
+    readonly messageId: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** A replay of dead letters that storage broke off. What is in `replayed` is back in its stream; calling again goes on with the rest. */
+export class ReplayError extends RillkitError {
+  readonly code = 'RILLKIT_REPLAY';
+
+  constructor(
+    message: string,
+    readonly replayed: readonly { readonly deadLetter: string; readonly id: string }[],
     options?: ErrorOptions,
   ) {
     super(message, options);

@@ -125,6 +125,19 @@ export interface DeadLetterEntry {
   readonly fields: Fields;
 }
 
+/** Where an entry is, as one group sees it. */
+export type Located =
+  /** The group has not been given it yet. */
+  | { readonly is: 'waiting' }
+  /** A worker has it: its handler runs, or it waits for a slot there. */
+  | { readonly is: 'running'; readonly worker: string; readonly number: number }
+  /** `dueAtMs`: by the server's clock, milliseconds since 1970. */
+  | { readonly is: 'parked'; readonly number: number; readonly dueAtMs: number }
+  /** It was given to the group, and has ended there. */
+  | { readonly is: 'settled' }
+  /** It is not in the stream, and nobody has it. */
+  | { readonly is: 'gone' };
+
 /** What is asked of a stream for one group. `null` is unknown, never a made-up zero. */
 export interface StreamStats {
   readonly length: number | null;
@@ -210,6 +223,8 @@ export interface StreamStore {
   /** Names of the workers with a lease, sorted. */
   workers(place: Place): Promise<readonly string[]>;
   stats(place: Place): Promise<StreamStats>;
+  /** Where one entry is. A group that does not exist yet has been given nothing. */
+  locate(place: Place, id: EntryId): Promise<Located>;
   /** Dead letters of a stream, oldest first, behind `after`. */
   deadLetters(stream: string, options: { readonly after: EntryId | null; readonly count: number }): Promise<readonly DeadLetterEntry[]>;
   deadLetter(stream: string, id: EntryId): Promise<DeadLetterEntry | null>;
