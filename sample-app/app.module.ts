@@ -24,7 +24,7 @@ export class AppModule {
         // Last: handlers begin when every module above is ready, and have ended before any of them closes.
         RillkitModule.forRoot({
           connection: redisUrl,
-          ...(worker !== undefined && { worker }),
+          worker,
           liveness: { leaseMs },
           shutdown: { graceMs },
           defaults: { concurrency },
