@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS, wholeMs } from '../option-checks.js';
 import type { EntryId } from '../store/stream-store.js';
 
 /** What a handler decided about its message. */
@@ -98,14 +99,14 @@ export class Message<T = unknown> implements MessageInit<T> {
     this.delivery.decide({ is: 'ack' });
   }
 
-  /** Failed: runs again after `delayMs` (default: by the backoff), or is given up when its retries are spent. */
-  nack(options: { readonly delayMs?: number } = {}): void {
-    this.delivery.decide({ is: 'nack', delayMs: options.delayMs });
+  /** Failed: runs again after `delayMs` (default: by the backoff), or is given up when its retries are spent. @throws OptionError for a delay that is no whole number of milliseconds, 0 or more. */
+  nack(options: { readonly delayMs?: number | undefined } = {}): void {
+    this.delivery.decide({ is: 'nack', delayMs: checkDelay('nack', options.delayMs) });
   }
 
-  /** Handed back, to run again after `delayMs` (default 0), here or elsewhere. Spends no attempt, up to `maxHandBacks`. */
-  release(options: { readonly delayMs?: number } = {}): void {
-    this.delivery.decide({ is: 'release', delayMs: options.delayMs });
+  /** Handed back, to run again after `delayMs` (default 0), here or elsewhere. Spends no attempt, up to `maxHandBacks`. @throws OptionError as {@link nack}. */
+  release(options: { readonly delayMs?: number | undefined } = {}): void {
+    this.delivery.decide({ is: 'release', delayMs: checkDelay('release', options.delayMs) });
   }
 
   /** Given up at once: goes to the dead letters. */
@@ -130,5 +131,9 @@ export class RetryMessage extends Error {
     options?: ErrorOptions,
   ) {
     super(message, options);
+    checkDelay('RetryMessage', delayMs);
   }
 }
+
+const checkDelay = (from: string, delayMs: number | undefined): number | undefined =>
+  delayMs === undefined ? undefined : wholeMs(`${from}.delayMs`, delayMs, { min: 0, max: MAX_TIMER_MS });

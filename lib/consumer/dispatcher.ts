@@ -1,0 +1,223 @@
+import type { Cancel, Clock } from '../clock.js';
+import { Idle } from '../idle.js';
+import type { ResolvedHandlerOptions } from '../rillkit.options.js';
+import type { Delivered, EntryId } from '../store/stream-store.js';
+import type { HandlerBinding } from './binding.js';
+import { Delivery, type DeliveryKeeper, type Interruption } from './delivery.js';
+import type { Due } from './due.js';
+import { prepare, type Prepared, type Spent } from './preparation.js';
+import type { ReadAhead } from './read-ahead.js';
+
+/** What the dispatcher leaves to others: the end of a message, and the news that something has changed. */
+export interface DispatcherEnds {
+  /** Whether a handler may start now: the lease is held, nothing is being stopped. */
+  mayStart(): boolean;
+  settle(delivery: Delivery): void;
+  /** Hands a message back that was never started. */
+  handBack(delivered: readonly Delivered[], why: 'stalled' | 'stillRunning'): void;
+  /** Acks before the start (`ackFirst`). `may` false: it is another's, or was acked before. */
+  ackFirst(delivery: Delivery, acked: (may: boolean) => void): void;
+  /** A handler has ended, or was given up on. */
+  handled(delivery: Delivery, durationMs: number): void;
+  /** Slots or room may have become free. */
+  changed(): void;
+  spent(id: EntryId, attempt: number): Spent;
+}
+
+export interface DispatcherOptions {
+  readonly binding: HandlerBinding;
+  readonly rules: ResolvedHandlerOptions;
+  readonly worker: string;
+  readonly clock: Clock;
+  readonly abortMs: number;
+  readonly due: Due;
+  readonly readAhead: ReadAhead;
+  readonly ends: DispatcherEnds;
+}
+
+/** How many messages to ask for. */
+export interface Plan {
+  readonly take: number;
+  readonly read: number;
+}
+
+/**
+ * The slots of one subscription. Three bounds are kept apart: running handlers (`concurrency`), messages that were read and have not ended
+ * (`concurrency` and what is read ahead), settlements without an answer. Messages that are due are taken for free slots only, and while some
+ * are known nothing is read ahead; freed slots go in turn to them and to new ones, so that neither starves.
+ */
+export class Dispatcher implements DeliveryKeeper {
+  readonly invoke: HandlerBinding['invoke'];
+  readonly rules: ResolvedHandlerOptions;
+  readonly clock: Clock;
+  readonly abortMs: number;
+  /** Whether the last read brought all that was asked for, so that there may be more. */
+  more = true;
+  /** Whether a slot is taken. */
+  readonly idle = new Idle(() => this.slots.size === 0);
+
+  private readonly waiting: Delivered[] = [];
+  private waitingSinceMs = 0;
+  private readonly slots = new Set<Delivery>();
+  private readonly undecided = new Map<EntryId, Delivery>();
+  /** Free slots that are kept for a take. */
+  private kept = 0;
+  private turnOfDue = true;
+  private filling = false;
+  private cancelStall: Cancel | null = null;
+
+  constructor(private readonly options: DispatcherOptions) {
+    this.invoke = options.binding.invoke;
+    this.rules = options.rules;
+    this.clock = options.clock;
+    this.abortMs = options.abortMs;
+  }
+
+  get running(): number {
+    return this.slots.size;
+  }
+
+  get waitingCount(): number {
+    return this.waiting.length;
+  }
+
+  /** Whether this process has the entry and has not decided on it. */
+  has(id: EntryId): boolean {
+    return this.undecided.has(id) || this.waiting.some((delivered) => delivered.id === id);
+  }
+
+  plan(unanswered: number): Plan {
+    const { concurrency, count } = this.rules;
+    const answerable = 2 * Math.max(count, concurrency) - unanswered;
+    if (answerable <= 0) return { take: 0, read: 0 };
+    const ahead = this.options.due.known ? 0 : this.options.readAhead.allowance;
+    const read = Math.min(count, answerable, concurrency + ahead - this.slots.size - this.kept - this.waiting.length);
+    // As long as something waits there is no hurry, so that reads stay large.
+    const worthwhile = this.waiting.length === 0 || read * 2 >= Math.min(count, concurrency + ahead);
+    return { take: Math.min(this.kept, count), read: worthwhile ? Math.max(0, read) : 0 };
+  }
+
+  /** New messages have come. */
+  read(messages: readonly Delivered[], asked: number): void {
+    this.more = messages.length >= asked;
+    this.turnOfDue = true;
+    if (this.waiting.length === 0) this.waitingSinceMs = this.clock.monotonicMs();
+    for (const message of messages) this.waiting.push(message);
+    this.fill();
+  }
+
+  /** Messages that were due have come, or none; the slots kept for them are free for others. */
+  taken(messages: readonly Delivered[]): void {
+    this.kept = 0;
+    this.filling = true;
+    for (const message of messages) this.start(message);
+    this.filling = false;
+    this.fill();
+  }
+
+  /** Gives free slots to what waits for one. */
+  fill(): void {
+    // A handler that ends at once frees its slot while it is being started.
+    if (this.filling) return;
+    this.filling = true;
+    this.keepForDue();
+    while (this.waiting.length > 0 && this.slots.size + this.kept < this.rules.concurrency && this.options.ends.mayStart()) {
+      const next = this.waiting.shift();
+      if (next) this.start(next);
+    }
+    this.filling = false;
+    this.watchStall();
+  }
+
+  /** Forgets what waits and answers it. */
+  dropWaiting(): readonly Delivered[] {
+    this.kept = 0;
+    this.cancelStall?.();
+    this.cancelStall = null;
+    return this.waiting.splice(0);
+  }
+
+  /** Aborts the signals of all handlers that run; what they throw from now on is not their fault. */
+  interrupt(why: Interruption, reason: Error): void {
+    for (const delivery of this.slots) delivery.interrupt(why, reason);
+  }
+
+  /** Hands back what was interrupted and has not ended; answers what that is. */
+  giveUpInterrupted(): readonly EntryId[] {
+    const given = [...this.slots].filter((delivery) => delivery.interrupted !== null);
+    for (const delivery of given) delivery.giveUp({ is: 'release', delayMs: 0 });
+    return given.map((delivery) => delivery.id);
+  }
+
+  decided(delivery: Delivery): void {
+    this.undecided.delete(delivery.id);
+    this.options.ends.settle(delivery);
+  }
+
+  freed(delivery: Delivery): void {
+    this.slots.delete(delivery);
+    if (delivery.message) {
+      const nowMs = this.clock.monotonicMs();
+      const durationMs = nowMs - delivery.startedMs;
+      this.options.readAhead.ended(durationMs, nowMs);
+      this.options.ends.handled(delivery, durationMs);
+    }
+    this.fill();
+    this.options.ends.changed();
+    this.idle.fell();
+  }
+
+  private keepForDue(): void {
+    if (!this.options.due.known) return;
+    const free = this.rules.concurrency - this.slots.size - this.kept;
+    if (free <= 0) return;
+    const others = this.more || this.waiting.length > 0;
+    const share = !others ? free : this.turnOfDue ? Math.ceil(free / 2) : Math.floor(free / 2);
+    this.turnOfDue = !this.turnOfDue;
+    this.kept += share;
+  }
+
+  private start(delivered: Delivered): void {
+    if (this.undecided.has(delivered.id)) return this.options.ends.handBack([delivered], 'stillRunning');
+    const delivery = new Delivery(delivered, this);
+    this.slots.add(delivery);
+    this.undecided.set(delivered.id, delivery);
+    const spent = (attempt: number): Spent => this.options.ends.spent(delivered.id, attempt);
+    const prepared = prepare(delivered, this.options.binding, this.options.worker, delivery, spent);
+    if (prepared instanceof Promise) void prepared.then((late) => this.begin(delivery, late));
+    else this.begin(delivery, prepared);
+  }
+
+  private begin(delivery: Delivery, prepared: Prepared): void {
+    if (prepared.is === 'over') return delivery.giveUp(prepared.verdict);
+    if (!this.options.ends.mayStart()) return delivery.giveUp({ is: 'release', delayMs: 0 });
+    const { message } = prepared;
+    if (this.rules.ackPolicy !== 'ackFirst') return delivery.run(message, { acked: false });
+    this.options.ends.ackFirst(delivery, (may) => {
+      this.undecided.delete(delivery.id);
+      if (may) delivery.run(message, { acked: true });
+      else delivery.drop();
+    });
+  }
+
+  private watchStall(): void {
+    if (this.waiting.length === 0) {
+      this.cancelStall?.();
+      this.cancelStall = null;
+      return;
+    }
+    if (this.cancelStall) return;
+    const inMs = this.options.readAhead.stallsInMs(this.waitingSinceMs);
+    if (inMs === null) return;
+    // Looked at once more at the end of the turn: after a turn that took long, ends that are due come before the judgement.
+    this.cancelStall = this.clock.after(inMs, () => this.clock.endOfTurn(() => this.judgeStall()));
+  }
+
+  private judgeStall(): void {
+    this.cancelStall = null;
+    if (this.waiting.length === 0) return;
+    if (this.options.readAhead.stallsInMs(this.waitingSinceMs) !== 0) return this.watchStall();
+    this.options.readAhead.stall();
+    this.options.ends.handBack(this.waiting.splice(0), 'stalled');
+  }
+}

@@ -1,0 +1,168 @@
+import { sleep, type Clock } from '../clock.js';
+import { Idle } from '../idle.js';
+import { loopBackoffMs } from '../loop.js';
+import type { RillkitEvents } from '../rillkit.events.js';
+import {
+  MAX_BATCH,
+  type Burial,
+  type EntryId,
+  type Place,
+  type Settled,
+  type Settlement,
+  type StreamStore,
+} from '../store/stream-store.js';
+
+interface Letter<Item> {
+  readonly item: Item;
+  /** Whether it was sent before, with an unknown outcome: `fenced` then means that it was applied. */
+  resent: boolean;
+  readonly answered: (settled: Settled, resent: boolean) => void;
+}
+
+export interface SettlerOptions extends Place {
+  readonly store: Pick<StreamStore, 'settle' | 'bury'>;
+  readonly clock: Clock;
+  readonly events: RillkitEvents;
+  readonly worker: string;
+  readonly maxHandBacks: number;
+}
+
+/**
+ * Sends settlements: what finished in the same turn in one call. What is not answered is kept and sent again until it is: sending late
+ * is always safe, since every settlement is fenced inside Redis.
+ */
+export class Settler {
+  /** Whether anything is unanswered. */
+  readonly idle = new Idle(() => this.openCount === 0);
+  private letters: Letter<Settlement>[] = [];
+  /** How many unanswered settlements an entry has: two, when a re-sent one meets a newer delivery's. */
+  private readonly open = new Map<EntryId, number>();
+  private openCount = 0;
+  private readonly backoffMs: (failures: number) => number;
+  private failures = 0;
+  private waiting = false;
+  private scheduled = false;
+  private stopped = new AbortController();
+
+  constructor(private readonly options: SettlerOptions) {
+    this.backoffMs = loopBackoffMs(options.clock, 50, 500);
+  }
+
+  /** How many settlements have no answer yet. */
+  get unanswered(): number {
+    return this.openCount;
+  }
+
+  has(id: EntryId): boolean {
+    return this.open.has(id);
+  }
+
+  /** Settles `settlement` with everything else of this turn. `answered` is called once, unless the settler is stopped before. */
+  add(settlement: Settlement, answered: Letter<Settlement>['answered']): void {
+    this.opened(settlement.id);
+    this.letters.push({ item: settlement, resent: false, answered });
+    this.schedule();
+  }
+
+  /** Puts a message among the dead letters; kept and sent again as a settlement is. */
+  bury(burial: Burial, answered: Letter<Burial>['answered']): void {
+    this.opened(burial.id);
+    void this.sendBurial({ item: burial, resent: false, answered });
+  }
+
+  /** Gives up on what is unanswered. */
+  stop(): void {
+    this.stopped.abort();
+    this.letters = [];
+    this.open.clear();
+    this.openCount = 0;
+  }
+
+  private opened(id: EntryId): void {
+    this.open.set(id, (this.open.get(id) ?? 0) + 1);
+    this.openCount += 1;
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.waiting) return;
+    this.scheduled = true;
+    this.options.clock.endOfTurn(() => {
+      this.scheduled = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    while (this.letters.length > 0 && !this.waiting) void this.send(this.letters.splice(0, MAX_BATCH));
+  }
+
+  private async send(letters: Letter<Settlement>[]): Promise<void> {
+    const { store, worker, maxHandBacks, events, stream, group } = this.options;
+    let answers: readonly Settled[];
+    try {
+      answers = await store.settle(
+        this.options,
+        worker,
+        maxHandBacks,
+        letters.map((letter) => letter.item),
+      );
+    } catch (error) {
+      return this.again(letters, error);
+    }
+    if (this.stopped.signal.aborted) return;
+    const refused: Letter<Settlement>[] = [];
+    let refusal: unknown;
+    letters.forEach((letter, index) => {
+      const answer = answers[index];
+      if (answer === undefined || answer.is === 'refused') {
+        refusal = answer?.error;
+        refused.push(letter);
+      } else this.close(letter, answer);
+    });
+    events.emit({ type: 'settled', stream, group, count: letters.length - refused.length });
+    if (refused.length > 0) return this.again(refused, refusal);
+    this.failures = 0;
+  }
+
+  private async sendBurial(letter: Letter<Burial>): Promise<void> {
+    const { store, worker } = this.options;
+    for (let failures = 1; !this.stopped.signal.aborted; failures += 1) {
+      try {
+        this.close(letter, await store.bury(this.options, worker, letter.item));
+        return;
+      } catch (error) {
+        letter.resent = true;
+        this.failed(error, failures);
+        await sleep(this.options.clock, this.backoffMs(failures), this.stopped.signal);
+      }
+    }
+  }
+
+  private async again(letters: Letter<Settlement>[], error: unknown): Promise<void> {
+    if (this.stopped.signal.aborted) return;
+    for (const letter of letters) letter.resent = true;
+    this.letters.unshift(...letters);
+    if (this.waiting) return;
+    this.waiting = true;
+    this.failures += 1;
+    this.failed(error, this.failures);
+    await sleep(this.options.clock, this.backoffMs(this.failures), this.stopped.signal);
+    this.waiting = false;
+    this.flush();
+  }
+
+  private failed(error: unknown, failures: number): void {
+    const { events, stream, group } = this.options;
+    events.emit({ type: 'loopFailed', loop: 'settle', stream, group, error, failures });
+  }
+
+  private close<Item extends { readonly id: EntryId }>(letter: Letter<Item>, settled: Settled): void {
+    if (this.stopped.signal.aborted) return;
+    const others = (this.open.get(letter.item.id) ?? 1) - 1;
+    if (others > 0) this.open.set(letter.item.id, others);
+    else this.open.delete(letter.item.id);
+    this.openCount -= 1;
+    letter.answered(settled, letter.resent);
+    this.idle.fell();
+  }
+}

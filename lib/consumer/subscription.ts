@@ -1,0 +1,304 @@
+import { elapsedSince, momentOf, type Cancel, type Clock, type Moment } from '../clock.js';
+import { attemptOf } from '../handlers/message.js';
+import { Lease } from '../liveness/lease.js';
+import { loopBackoffMs } from '../loop.js';
+import { LeaseLostError, ShutdownError } from '../rillkit.errors.js';
+import type { LoopName, Outcome, RillkitEvents } from '../rillkit.events.js';
+import type { ResolvedHandlerOptions, ResolvedOptions } from '../rillkit.options.js';
+import type { Delivered, EntryId, GroupStart, Place, StreamStore, Taken } from '../store/stream-store.js';
+import type { HandlerBinding } from './binding.js';
+import type { Delivery } from './delivery.js';
+import { Dispatcher, type Plan } from './dispatcher.js';
+import { Due } from './due.js';
+import { ReadAhead } from './read-ahead.js';
+import { Settlements } from './settlements.js';
+
+/** What can be seen of a subscription from outside. */
+export interface SubscriptionStatus extends Place {
+  readonly worker: string;
+  /** The handler's id. */
+  readonly handler: string;
+  /** Handlers that run, and, with `manual`, messages that wait for a decision. */
+  readonly running: number;
+  /** Messages that were read ahead. */
+  readonly waiting: number;
+  /** Settlements without an answer. */
+  readonly unanswered: number;
+  readonly lease: 'held' | 'lost' | 'none';
+  /** Reads that failed in a row; 0 when all is well. */
+  readonly failures: number;
+  /** Milliseconds since a read last answered; `null` before the first. */
+  readonly lastReadAgoMs: number | null;
+}
+
+export interface SubscriptionOptions {
+  readonly store: StreamStore;
+  readonly clock: Clock;
+  readonly events: RillkitEvents;
+  readonly binding: HandlerBinding;
+  readonly worker: string;
+  readonly module: ResolvedOptions;
+}
+
+const NOTHING: Plan = { take: 0, read: 0 };
+
+/** One handler bound to one stream and group in this process: its lease, its slots, its settlements, and what its reader needs to know. */
+export class Subscription implements Place {
+  readonly stream: string;
+  readonly group: string;
+  readonly worker: string;
+  readonly rules: ResolvedHandlerOptions;
+  readonly lease: Lease;
+  readonly due: Due;
+  readonly dispatcher: Dispatcher;
+  readonly settlements: Settlements;
+  /** Told when slots, room, due messages or the lease have changed. */
+  onChange: () => void = () => {};
+
+  private groupMade = false;
+  private lastReadId: EntryId | null = null;
+  private lastReadAt: Moment | null = null;
+  private failures = 0;
+  /** Ends the wait after a failed call; `null` when there is none. */
+  private trouble: Cancel | null = null;
+  private stopping = false;
+  /** What makes an audit necessary: at once, or with the next beat. */
+  private suspicion: 'none' | 'touched' | 'failed' = 'none';
+  private auditedAt: Moment;
+
+  constructor(private readonly options: SubscriptionOptions) {
+    const { store, clock, events, binding, worker, module } = options;
+    this.stream = binding.stream;
+    this.group = binding.group;
+    this.worker = worker;
+    this.rules = { ...binding.options, retryIf: (error, message) => this.worthARetry(error, message) };
+    this.auditedAt = momentOf(clock);
+    const changed = (): void => this.onChange();
+    this.lease = new Lease(clock, module.liveness.leaseMs, () => this.leaseLost());
+    this.due = new Due(clock, () => {
+      this.dispatcher.fill();
+      changed();
+    });
+    const { rules, due } = this;
+    this.settlements = new Settlements({ store, clock, events, binding, rules, worker, due, changed });
+    this.dispatcher = new Dispatcher({
+      binding,
+      rules,
+      worker,
+      clock,
+      abortMs: module.shutdown.abortMs,
+      due,
+      readAhead: new ReadAhead(binding.options, clock),
+      ends: {
+        mayStart: () => !this.stopping && this.lease.held,
+        settle: (delivery) => this.settlements.settle(delivery),
+        handBack: (delivered, why) => this.settlements.handBack(delivered, why),
+        ackFirst: (delivery, acked) => this.settlements.ackFirst(delivery, acked),
+        handled: (delivery, durationMs) => this.handled(delivery, durationMs),
+        changed,
+        spent: (id, attempt) => this.settlements.spent(id, attempt),
+      },
+    });
+  }
+
+  /** What is to be asked for now. */
+  get plan(): Plan {
+    if (this.stopping || this.trouble || !this.lease.held) return NOTHING;
+    return this.dispatcher.plan(this.settlements.settler.unanswered);
+  }
+
+  get status(): SubscriptionStatus {
+    const { clock, binding } = this.options;
+    return {
+      stream: this.stream,
+      group: this.group,
+      worker: this.worker,
+      handler: binding.options.id,
+      running: this.dispatcher.running,
+      waiting: this.dispatcher.waitingCount,
+      unanswered: this.settlements.settler.unanswered,
+      lease: this.lease.state,
+      failures: this.failures,
+      lastReadAgoMs: this.lastReadAt && elapsedSince(clock, this.lastReadAt),
+    };
+  }
+
+  /** Whether every read and take is known to have ended: none that failed may still be on its way to the server. */
+  get sure(): boolean {
+    return this.suspicion !== 'failed';
+  }
+
+  /** Makes the group where it is not there; made again, it begins where this process stopped reading, if that entry still exists. */
+  async ensureGroup(): Promise<void> {
+    if (this.groupMade) return;
+    const { store, events } = this.options;
+    const from = await this.groupStart();
+    const again = this.lastReadId !== null;
+    const made = await store.ensureGroup(this, from);
+    this.groupMade = true;
+    this.dispatcher.more = true;
+    const fromText = typeof from === 'string' ? from : from.after;
+    if (made === 'created') events.emit({ type: 'groupMade', stream: this.stream, group: this.group, again, from: fromText });
+  }
+
+  /** Whether what is pending for this worker should be compared with what it knows of. Only to be acted on while no read and no take is under way. */
+  auditIsDue(beatMs: number): boolean {
+    if (this.suspicion === 'none' || this.stopping || this.trouble || !this.lease.held) return false;
+    return this.suspicion === 'failed' || elapsedSince(this.options.clock, this.auditedAt) >= beatMs;
+  }
+
+  /** Hands back what is pending for this worker and unknown to it: its reply was lost on the wire. */
+  async audit(pageSize = 200): Promise<void> {
+    const { store, clock } = this.options;
+    this.suspicion = 'none';
+    this.auditedAt = momentOf(clock);
+    const strays: { id: EntryId; number: number }[] = [];
+    try {
+      for (let after: EntryId | null = null; ;) {
+        const page = await store.pendingOf(this, this.worker, after, pageSize);
+        strays.push(...page.filter(({ id }) => !this.dispatcher.has(id) && !this.settlements.settler.has(id)));
+        const last = page.at(-1);
+        if (!last || page.length < pageSize) break;
+        after = last.id;
+      }
+    } catch (error) {
+      this.suspicion = 'failed';
+      throw error;
+    }
+    this.settlements.handBack(strays, 'audit');
+  }
+
+  /** New messages have come for `asked`. */
+  arrived(messages: readonly Delivered[], asked: number): void {
+    this.answered();
+    const last = messages.at(-1);
+    if (last) {
+      this.lastReadId = last.id;
+      this.touch();
+    }
+    if (this.stopping || !this.lease.held) this.settlements.handBack(messages, this.stopping ? 'shutdown' : 'leaseLost');
+    else this.dispatcher.read(messages, asked);
+  }
+
+  /** Due messages have come. */
+  taken({ messages, lost, nextDueMs }: Taken): void {
+    this.answered();
+    if (messages.length > 0) this.touch();
+    if (lost.length > 0) this.options.events.emit({ type: 'lost', stream: this.stream, group: this.group, count: lost.length });
+    this.due.answered(nextDueMs);
+    const mayStart = !this.stopping && this.lease.held;
+    if (!mayStart) this.settlements.handBack(messages, this.stopping ? 'shutdown' : 'leaseLost');
+    this.dispatcher.taken(mayStart ? messages : []);
+  }
+
+  /** A call for this subscription failed: what it may have delivered is looked for, and the next waits a little. */
+  failed(loop: LoopName, error: unknown, backoffMs = loopBackoffMs(this.options.clock, 50, 500)): void {
+    const { clock, events } = this.options;
+    this.failures += 1;
+    this.suspicion = 'failed';
+    this.groupMade = false;
+    events.emit({ type: 'loopFailed', loop, stream: this.stream, group: this.group, error, failures: this.failures });
+    this.trouble?.();
+    this.trouble = clock.after(backoffMs(this.failures), () => {
+      this.trouble = null;
+      this.dispatcher.taken([]);
+      this.onChange();
+    });
+  }
+
+  /** A read on several streams failed for one of them: this one is asked alone next. */
+  readAlone(): void {
+    this.dispatcher.more = true;
+  }
+
+  /** Something pending for this worker may be unknown to it. */
+  suspect(): void {
+    this.suspicion = 'failed';
+    this.onChange();
+  }
+
+  /** The lease is held again: what was interrupted and still runs has lost its message. */
+  regained(): void {
+    this.dispatcher.giveUpInterrupted();
+    this.suspect();
+  }
+
+  /** Reads and starts nothing from now on; what waits is handed back. */
+  drain(): void {
+    if (this.stopping) return;
+    this.stopping = true;
+    this.due.stop();
+    this.settlements.handBack(this.dispatcher.dropWaiting(), 'shutdown');
+  }
+
+  /** Aborts the handlers' signals: the shutdown's grace is over. */
+  interrupt(): void {
+    this.dispatcher.interrupt('shutdown', new ShutdownError());
+  }
+
+  /** Hands back what still runs; answers which. */
+  abandon(): readonly EntryId[] {
+    return this.dispatcher.giveUpInterrupted();
+  }
+
+  stop(): void {
+    this.stopping = true;
+    this.trouble?.();
+    this.due.stop();
+    this.lease.stop();
+    this.settlements.settler.stop();
+  }
+
+  private async groupStart(): Promise<GroupStart> {
+    const after = this.lastReadId;
+    if (after !== null && (await this.options.store.hasEntry(this.stream, after))) return { after };
+    const { startFrom } = this.rules;
+    return startFrom === 'beginning' || startFrom === 'new' ? startFrom : { after: startFrom };
+  }
+
+  private answered(): void {
+    this.failures = 0;
+    this.lastReadAt = momentOf(this.options.clock);
+  }
+
+  private touch(): void {
+    if (this.suspicion === 'none') this.suspicion = 'touched';
+  }
+
+  private leaseLost(): void {
+    const { events } = this.options;
+    this.dispatcher.dropWaiting();
+    this.dispatcher.interrupt('leaseLost', new LeaseLostError());
+    events.emit({ type: 'leaseLost', stream: this.stream, group: this.group, worker: this.worker });
+    this.onChange();
+  }
+
+  private handled(delivery: Delivery, durationMs: number): void {
+    const { verdict, id, number } = delivery;
+    const error = verdict && 'error' in verdict ? verdict.error : (delivery.error ?? undefined);
+    const outcome = verdict ? OUTCOMES[verdict.is] : 'acked';
+    this.options.events.emit({
+      type: 'handled',
+      stream: this.stream,
+      group: this.group,
+      outcome,
+      durationMs,
+      id,
+      attempt: attemptOf(number),
+      ...(error === undefined ? {} : { error }),
+    });
+  }
+
+  private worthARetry(error: unknown, message: Parameters<ResolvedHandlerOptions['retryIf']>[1]): boolean {
+    try {
+      return this.options.binding.options.retryIf(error, message);
+    } catch (fault) {
+      // What cannot be judged is tried again: giving a message up is the choice that cannot be taken back.
+      const { stream, group } = this;
+      this.options.events.emit({ type: 'callbackFailed', callback: 'retryIf', stream, group, error: fault });
+      return true;
+    }
+  }
+}
+
+const OUTCOMES = { ack: 'acked', retry: 'retried', release: 'released', dead: 'dead' } as const satisfies Record<string, Outcome>;
