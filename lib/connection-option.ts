@@ -16,9 +16,5 @@ export function checkConnection(option: string, connection: unknown): void {
 
 function checkUrl(option: string, url: unknown): void {
   if (url === 'memory') throw new OptionError(option, "'memory' is not there yet");
-  if (typeof url !== 'string' || !/^rediss?:$/.test(protocolOf(url))) throw new OptionError(option, SHAPES);
-}
-
-function protocolOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).protocol : '';
+  if (typeof url !== 'string' || !/^rediss?:\/\//.test(url) || !URL.canParse(url)) throw new OptionError(option, SHAPES);
 }

@@ -57,6 +57,8 @@ export type RillkitEvent =
   | { readonly type: 'disconnected'; readonly connection: string; readonly error: unknown }
   /** One of our own loops failed and goes on after a wait. `failures` counts those in a row. */
   | ({ readonly type: 'loopFailed'; readonly loop: LoopName; readonly error: unknown; readonly failures: number } & Partial<At>)
+  /** That loop works again, after so many failures in a row. */
+  | ({ readonly type: 'loopRecovered'; readonly loop: LoopName; readonly failures: number } & Partial<At>)
   /** A function among the options threw, or answered nonsense; the default was used. */
   | ({ readonly type: 'callbackFailed'; readonly callback: 'retryIf' | 'backoff'; readonly error: unknown } & Partial<At>)
   | { readonly type: 'unboundedStream'; readonly stream: string };

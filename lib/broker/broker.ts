@@ -83,23 +83,29 @@ export class Broker {
 
   /** Names of the group's workers with a live lease, sorted; idle ones too. */
   async activeWorkers(stream: StreamOrName, options: GroupOption = {}): Promise<readonly string[]> {
-    return this.deps.store.workers(this.place('activeWorkers', stream, options));
+    const place = this.place('activeWorkers', stream, options);
+    await this.ready();
+    return this.deps.store.workers(place);
   }
 
   /** Length, undelivered, pending, age of the oldest pending, parked, dead letters. What is not known is `null`, never 0. */
   async stats(stream: StreamOrName, options: GroupOption = {}): Promise<StreamStats> {
-    return this.deps.store.stats(this.place('stats', stream, options));
+    const place = this.place('stats', stream, options);
+    await this.ready();
+    return this.deps.store.stats(place);
   }
 
   /** Where one message is, by its entry's id: waiting, running by whom, parked until when, dead, settled, gone. */
   async inspect(stream: StreamOrName, id: EntryId, options: GroupOption = {}): Promise<Inspection> {
     if (!/^\d{1,20}-\d{1,20}$/.test(id)) throw new OptionError('id', `must be an entry id such as '1700000000000-0', not ${show(id)}`);
-    return inspect(this.deps.store, this.deadLetters(stream), this.place('inspect', stream, options), id);
+    const place = this.place('inspect', stream, options);
+    await this.ready();
+    return inspect(this.deps.store, this.deadLetters(stream), place, id);
   }
 
   /** The desk of a stream's dead letters: list, get, count, replay, remove, purge. */
   deadLetters(stream: StreamOrName): DeadLetters {
-    return new DeadLetters(this.deps.store, toStream(stream));
+    return new DeadLetters(this.deps.store, toStream(stream), this.deps.options.publishTimeoutMs);
   }
 
   /** Puts dead letters back into their stream, oldest first, for the group that gave them up. The same as `deadLetters(S).replay()`. */
@@ -117,6 +123,11 @@ export class Broker {
     if (stream.trim !== null || this.toldUnbounded.has(stream.name) || this.toldUnbounded.size >= MAX_TOLD) return;
     this.toldUnbounded.add(stream.name);
     this.deps.events.emit({ type: 'unboundedStream', stream: stream.name });
+  }
+
+  /** Questions wait for a connection just as publishes do; without one the store says so itself. */
+  private ready(): Promise<boolean> {
+    return this.deps.store.ready(this.deps.options.publishTimeoutMs);
   }
 
   /** A bare name says nothing of limits, so that only streams are told of. */

@@ -31,7 +31,7 @@ export interface Replayed {
   readonly gone: number;
 }
 
-type DeskStore = Pick<StreamStore, 'deadLetters' | 'deadLetter' | 'countDeadLetters' | 'removeDeadLetters' | 'replay'>;
+type DeskStore = Pick<StreamStore, 'deadLetters' | 'deadLetter' | 'countDeadLetters' | 'removeDeadLetters' | 'replay' | 'ready'>;
 
 const DEFAULT_LIMIT = 100;
 const MAX_PAGE = 1_000;
@@ -43,6 +43,8 @@ export class DeadLetters {
   constructor(
     private readonly store: DeskStore,
     private readonly stream: Stream,
+    /** How long a call waits for a connection, milliseconds. */
+    private readonly waitMs: number,
   ) {}
 
   /** One page, oldest first. With a `group`, the others' are read and passed over. */
@@ -60,7 +62,9 @@ export class DeadLetters {
 
   /** One of them, by its id among the dead letters; `null` where there is none. */
   async get(id: EntryId): Promise<DeadLetter | null> {
-    const entry = await this.store.deadLetter(this.stream.name, checkId('id', id));
+    checkId('id', id);
+    await this.store.ready(this.waitMs);
+    const entry = await this.store.deadLetter(this.stream.name, id);
     return entry === null ? null : this.letter(entry);
   }
 
@@ -68,6 +72,7 @@ export class DeadLetters {
   async count(options: OfGroup = {}): Promise<number> {
     checkKeys('deadLetters.count', options, ['group']);
     const group = checkGroup(options.group);
+    await this.store.ready(this.waitMs);
     if (group === null) return this.store.countDeadLetters(this.stream.name);
     let count = 0;
     for await (const _ of this.scan(group, null)) count += 1;
@@ -86,6 +91,7 @@ export class DeadLetters {
     const limit = whole('replay.limit', options.limit ?? ids?.length ?? DEFAULT_LIMIT, { min: ids ? 0 : 1, max: Number.MAX_SAFE_INTEGER });
     const replayed: { readonly deadLetter: EntryId; readonly id: EntryId }[] = [];
     let gone = 0;
+    await this.store.ready(this.waitMs);
     try {
       for await (const id of ids === null ? this.idsOf(group) : this.among(ids, group)) {
         if (replayed.length >= limit) break;
@@ -102,6 +108,7 @@ export class DeadLetters {
   /** Throws dead letters away, by their ids among the dead letters; answers how many there were. */
   async remove(ids: EntryId | readonly EntryId[]): Promise<number> {
     const all = typeof ids === 'string' ? [checkId('ids', ids)] : checkIds('ids', ids);
+    await this.store.ready(this.waitMs);
     let removed = 0;
     for (let at = 0; at < all.length; at += MAX_PAGE) {
       removed += await this.store.removeDeadLetters(this.stream.name, all.slice(at, at + MAX_PAGE));
@@ -126,6 +133,7 @@ export class DeadLetters {
   }
 
   private async *pages(after: EntryId | null, count: number): AsyncGenerator<readonly DeadLetter[]> {
+    await this.store.ready(this.waitMs);
     let behind = after;
     for (;;) {
       const page = await this.store.deadLetters(this.stream.name, { after: behind, count });

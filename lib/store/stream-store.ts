@@ -90,7 +90,7 @@ export type Beat =
       readonly scan: boolean;
       readonly paused: boolean;
     }
-  /** Another incarnation holds the name; nothing was written. `leaseLeftMs` 0 or less: its lease is over, so that the name can be recovered and taken over. */
+  /** Another incarnation holds the name; nothing of this one was written. `leaseLeftMs` 0 or less: its lease is over, so that the name can be recovered and taken over. */
   | { readonly is: 'taken'; readonly leaseLeftMs: number };
 
 export type Recovery = {
@@ -211,7 +211,13 @@ export interface StreamStore {
   signOff(
     place: Place,
     worker: string,
-    options: { readonly count: number; readonly maxHandBacks: number; readonly sure: boolean },
+    options: {
+      readonly count: number;
+      readonly maxHandBacks: number;
+      readonly sure: boolean;
+      /** The incarnation that signs off; where another holds the name, nothing is done and the answer is `left`. */
+      readonly tag?: number | undefined;
+    },
   ): Promise<SignOff>;
   scan(place: Place, options: { readonly claimIdleMs: number; readonly count: number }): Promise<Scan>;
 

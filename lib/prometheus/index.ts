@@ -1,0 +1,1 @@
+export { RillkitMetricsModule } from './rillkit-metrics.module.js';

@@ -1,0 +1,241 @@
+import { randomBytes } from 'node:crypto';
+import { Redis, type RedisOptions } from 'ioredis';
+import type { Clock } from '../../clock.js';
+import { Loop, loopBackoffMs } from '../../loop.js';
+import type { RillkitEvents } from '../../rillkit.events.js';
+import type { ConnectionState } from '../stream-store.js';
+import { clientOptions, type ClientOptions } from './connection-options.js';
+import { isNoScript, storeErrorOf, textOfError, unavailable } from './errors.js';
+import { textOf, type Reply } from './replies.js';
+import type { Script } from './scripts/script.js';
+
+/** The longest wait between two tries to connect, milliseconds. */
+const MAX_BACKOFF_MS = 500;
+/** A connection that ends sooner than this counts as a failed try, so that the next one waits, milliseconds. */
+const STABLE_MS = 1_000;
+
+export type Argument = string | number | Buffer;
+
+export interface ConnectionDeps {
+  readonly options: RedisOptions;
+  readonly clock: Clock;
+  readonly events: RillkitEvents;
+}
+
+export interface ConnectionParams {
+  /** What it is for; part of its name in `CLIENT LIST`. */
+  readonly role: string;
+  /** How long an answer may take before the connection counts as dead, milliseconds. */
+  readonly socketTimeoutMs: number;
+  /** Runs on each new connection before anything else is sent on it. */
+  readonly prepare?: (client: Redis) => Promise<unknown>;
+}
+
+/** One connection to Redis that is ours alone: made again for as long as it takes, by one client object, and nothing is ever sent twice. */
+export class Connection {
+  readonly client: Redis;
+  /** Its name at the server, the same over reconnects and nobody else's. */
+  readonly name: string;
+  private current: ConnectionState = 'idle';
+  private readonly options: ClientOptions;
+  private readonly loop: Loop;
+  private readonly waiting = new Set<() => void>();
+  private connectedBefore = false;
+  private lastError: unknown;
+  private onEnd: () => void = () => {};
+  /** The server's number for the connection, and for the last one that commands were sent on, until that is known to be dead. */
+  private id: number | null = null;
+  private predecessor: number | null = null;
+  /** A lost connection could not be killed (it is forbidden): whether it was alive is not known any more. */
+  private haunted = false;
+
+  constructor(
+    private readonly deps: ConnectionDeps,
+    private readonly params: ConnectionParams,
+  ) {
+    this.name = `rillkit:${encodeURIComponent(params.role)}:${randomBytes(6).toString('hex')}`;
+    this.options = clientOptions(deps.options, this.name, params.socketTimeoutMs);
+    this.client = new Redis(this.options);
+    this.client.on('error', (error: unknown) => (this.lastError = error));
+    this.client.on('end', () => {
+      if (this.client.status === 'end') this.onEnd();
+    });
+    this.loop = new Loop({
+      clock: deps.clock,
+      backoffMs: loopBackoffMs(deps.clock, 40, MAX_BACKOFF_MS),
+      onError: (error, failures) => {
+        this.current = 'waiting';
+        deps.events.emit({ type: 'loopFailed', loop: 'connection', error, failures });
+      },
+    });
+  }
+
+  get state(): ConnectionState {
+    return this.current;
+  }
+
+  /** The server's number for this connection; `null` while there is none. */
+  get clientId(): number | null {
+    return this.isReady() ? this.id : null;
+  }
+
+  /** Whether a connection that is gone from here may still be alive at the server. */
+  get hasGhost(): boolean {
+    return this.haunted || (this.predecessor !== null && this.predecessor !== this.clientId);
+  }
+
+  /** Begins to connect and keeps at it. Safe to call twice. */
+  start(): void {
+    if (this.current !== 'idle') return;
+    this.current = 'connecting';
+    this.loop.start((signal) => this.step(signal));
+  }
+
+  /** Ends when commands can be sent, or `waitMs` is over, or `signal` aborts: `false` then, and at once when it is closed. */
+  ready(waitMs: number, signal?: AbortSignal): Promise<boolean> {
+    if (this.isReady()) return Promise.resolve(true);
+    if (this.current === 'closed' || waitMs <= 0 || signal?.aborted) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        signal?.removeEventListener('abort', end);
+        this.waiting.delete(end);
+        resolve(this.isReady());
+      };
+      const cancel = this.deps.clock.after(waitMs, end);
+      signal?.addEventListener('abort', end, { once: true });
+      this.waiting.add(end);
+    });
+  }
+
+  /** Sends one command and answers its reply in bytes. @throws StoreError */
+  async call(command: string, ...args: Argument[]): Promise<Reply> {
+    if (!this.isReady()) throw this.notReady();
+    try {
+      return await this.client.callBuffer(command, args);
+    } catch (error) {
+      throw storeErrorOf(error);
+    }
+  }
+
+  /** Runs a script. A server that does not know it is sent it: it has not run, then. @throws StoreError */
+  async run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
+    if (!this.isReady()) throw this.notReady();
+    try {
+      return await this.client.callBuffer('EVALSHA', [script.sha, script.keys, ...keys, ...args]);
+    } catch (error) {
+      if (!isNoScript(error)) throw storeErrorOf(error);
+      return this.call('EVAL', script.lua, script.keys, ...keys, ...args);
+    }
+  }
+
+  /** Breaks the connection off, now; it is made again. */
+  drop(): void {
+    if (this.client.status === 'wait' || this.client.status === 'end') return;
+    // Not `disconnect` alone: that waits for the other side, which may never answer.
+    this.client.disconnect();
+    this.client.stream?.destroy();
+  }
+
+  /** Closes for good; ends soon, whatever the server does. */
+  async close(): Promise<void> {
+    if (this.current === 'closed') return;
+    this.current = 'closed';
+    this.drop();
+    this.wake();
+    await this.loop.stop();
+  }
+
+  private isReady(): boolean {
+    return this.current === 'ready' && this.client.status === 'ready';
+  }
+
+  private notReady(): Error {
+    return unavailable('no', this.current === 'closed' ? 'the connection was closed' : textOfError(this.lastError ?? 'still connecting'));
+  }
+
+  /** One connection's life. Ends when it has ended; throws where it did not come about, or did not last. */
+  private async step(signal: AbortSignal): Promise<void> {
+    const { clock, events } = this.deps;
+    this.current = 'connecting';
+    const ended = new Promise<void>((resolve) => (this.onEnd = resolve));
+    await this.connect(signal);
+    if (signal.aborted) return;
+    const since = clock.monotonicMs();
+    this.current = 'ready';
+    this.lastError = undefined;
+    this.wake();
+    events.emit({ type: 'connected', connection: this.name, again: this.connectedBefore });
+    this.connectedBefore = true;
+
+    await ended;
+    if (signal.aborted) return;
+    this.current = 'waiting';
+    const error = storeErrorOf(this.lastError ?? new Error('Connection is closed.'));
+    events.emit({ type: 'disconnected', connection: this.name, error });
+    if (clock.monotonicMs() - since < STABLE_MS) throw error;
+  }
+
+  private async connect(signal: AbortSignal): Promise<void> {
+    const cancel = this.deps.clock.after(this.options.connectTimeout, () => this.drop());
+    try {
+      this.lastError = undefined;
+      // While ioredis asks Sentinels it hears no `disconnect`.
+      await Promise.race([this.client.connect(), untilAborted(signal)]);
+      await this.prepare();
+      if (this.client.status !== 'ready') throw new Error('Connection is closed.');
+    } catch (error) {
+      this.drop();
+      // ioredis rejects with "closed" and tells the reason, such as a wrong password, by an event.
+      throw storeErrorOf(this.lastError ?? error);
+    } finally {
+      cancel();
+    }
+  }
+
+  private async prepare(): Promise<void> {
+    const id = await this.client.client('ID');
+    if (this.predecessor !== null && this.predecessor !== id) {
+      this.haunted ||= !(await killClient(this.client, this.predecessor, this.name));
+    }
+    await this.params.prepare?.(this.client);
+    this.id = this.predecessor = id;
+  }
+
+  /** Lets all that wait for the connection look again. */
+  private wake(): void {
+    for (const end of this.waiting) end();
+  }
+
+  /** Makes sure, through `helper`, that nothing sent on a lost connection of ours is carried out any more. `false`: it may be. */
+  async exorcise(helper: Connection): Promise<boolean> {
+    if (!this.hasGhost) return true;
+    const { predecessor } = this;
+    if (predecessor === null || this.haunted || !helper.isReady()) return false;
+    if (!(await killClient(helper.client, predecessor, this.name))) return false;
+    if (this.predecessor === predecessor) this.predecessor = this.clientId;
+    return true;
+  }
+}
+
+/**
+ * Kills a connection by its number, if it is the one of that name: after a restart, or on another server, the number may be anybody's.
+ * Answers whether it is surely gone. When it is, nothing that was sent on it and not yet begun is carried out any more.
+ */
+export async function killClient(client: Redis, id: number, name: string): Promise<boolean> {
+  try {
+    const line = textOf(await client.callBuffer('CLIENT', 'LIST', 'ID', id));
+    if (/(?:^| )name=(\S*)/.exec(line)?.[1] !== name) return true;
+    await client.callBuffer('CLIENT', 'KILL', 'ID', id);
+    return true;
+  } catch {
+    // Not allowed, or no connection: the caller is told, and goes on without being sure.
+    return false;
+  }
+}
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
