@@ -5,7 +5,7 @@ import { Loop, loopBackoffMs } from '../../loop.js';
 import type { RillkitEvents } from '../../rillkit.events.js';
 import type { ConnectionState } from '../stream-store.js';
 import { clientOptions, type ClientOptions } from './connection-options.js';
-import { isNoScript, storeErrorOf, textOfError, unavailable } from './errors.js';
+import { connectionErrorOf, isNoScript, storeErrorOf, textOfError, unavailable } from './errors.js';
 import { textOf, type Reply } from './replies.js';
 import type { Script } from './scripts/script.js';
 
@@ -171,7 +171,7 @@ export class Connection {
     await ended;
     if (signal.aborted) return;
     this.current = 'waiting';
-    const error = storeErrorOf(this.lastError ?? new Error('Connection is closed.'));
+    const error = connectionErrorOf(this.lastError ?? new Error('Connection is closed.'));
     events.emit({ type: 'disconnected', connection: this.name, error });
     if (clock.monotonicMs() - since < STABLE_MS) throw error;
   }
@@ -187,7 +187,7 @@ export class Connection {
     } catch (error) {
       this.drop();
       // ioredis rejects with "closed" and tells the reason, such as a wrong password, by an event.
-      throw storeErrorOf(this.lastError ?? error);
+      throw connectionErrorOf(this.lastError ?? error);
     } finally {
       cancel();
     }

@@ -24,6 +24,13 @@ export function storeErrorOf(error: unknown): StoreError {
   return repliedError(text);
 }
 
+/** Why there is no connection (any more): the server's refusal, such as a wrong password, or the network's. */
+export function connectionErrorOf(error: unknown): StoreError {
+  const { message, fault } = error instanceof StoreError ? error : storeErrorOf(error);
+  const why = error instanceof StoreError ? message : textOfError(error);
+  return new StoreError(`No connection to Redis: ${why}`, fault, 'no');
+}
+
 /** An error that the server answered, by its text. */
 export function repliedError(text: string): StoreError {
   return new StoreError(text, FAULTS[/^[A-Z]+/.exec(text)?.[0] ?? ''] ?? 'refused', 'no');

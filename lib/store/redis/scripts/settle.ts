@@ -42,27 +42,35 @@ local function ack(id)
 end
 
 if firsts > 0 then
-  local from, to = ARGV[4], ARGV[firsts + 3]
-  local pending = redis.pcall('XPENDING', S, G, from, to, firsts * 2 + 16, W)
-  local j, good = 1, { 'XACK', S, G }
-  if not pending.err then
-    for i = 1, firsts do
-      local id, k = ARGV[i + 3], j
+  local most = firsts * 2 + 16
+  local pending = redis.pcall('XPENDING', S, G, ARGV[4], ARGV[firsts + 3], most, W)
+  local good, j, rest = { 'XACK', S, G }, 1, nil
+  for i = 1, firsts do
+    local id, number = ARGV[i + 3], nil
+    -- Both lists are in order, so one walk finds all; from the first that is missing on, by a table.
+    if not rest and not pending.err then
+      local k = j
       while pending[k] and pending[k][1] ~= id do k = k + 1 end
-      if pending[k] and pending[k][4] == 1 then
-        good[#good + 1] = id
-        answers[i] = 'ok'
-        j = k + 1
+      if pending[k] then
+        number, j = pending[k][4], k + 1
+      else
+        rest = {}
+        for at = j, #pending do rest[pending[at][1]] = pending[at][4] end
       end
+    elseif rest then
+      number, rest[id] = rest[id], nil
+    end
+    if number == 1 then
+      good[#good + 1] = id
+      answers[i] = 'ok'
     end
   end
   if #good > 3 then redis.call(unpack(good)) end
   if #good < firsts + 3 then
+    local isAll = not pending.err and #pending < most
     for i = 1, firsts do
-      if not answers[i] then
-        local id = ARGV[i + 3]
-        answer(i, fence(id, 1) or ack(id))
-      end
+      local id = ARGV[i + 3]
+      if not answers[i] then answer(i, isAll and 'fenced' or fence(id, 1) or ack(id)) end
     end
   end
 end
