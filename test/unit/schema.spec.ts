@@ -2,7 +2,7 @@
 import 'reflect-metadata';
 import { Type } from 'class-transformer';
 import { IsInt, IsString, Min, ValidateNested, registerDecorator } from 'class-validator';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { classValidator } from '../../lib/broker/class-validator.js';
 import { validate } from '../../lib/broker/schema.js';
@@ -109,11 +109,26 @@ describe('a class with decorators of class-validator', () => {
     await expect(validate(classValidator(Slow), { id: 2 }, 'orders')).resolves.toBeInstanceOf(Slow);
   });
 
+  it('says which packages to install where they are not there, and says so at start', async () => {
+    vi.doMock('class-validator', () => {
+      throw new Error("Cannot find package 'class-validator'");
+    });
+    const missing = {
+      code: 'RILLKIT_OPTION',
+      option: 'schema',
+      message: expect.stringContaining('npm install class-validator class-transformer'),
+    };
+    const orders = new Stream('orders', { schema: OrderDto });
+    await expect(orders.load()).rejects.toMatchObject(missing);
+    vi.doUnmock('class-validator');
+    await orders.load();
+  });
+
   it('is what a stream makes of a class; a Standard Schema that is a function stays what it is', async () => {
     const orders = new Stream('orders', { schema: OrderDto });
     await orders.load();
     expect(orders.schema?.['~standard'].vendor).toBe('class-validator');
-    const own = Object.assign(() => 1, z.string());
+    const own = Object.assign(() => 1, { '~standard': z.string()['~standard'] });
     expect(new Stream('orders', { schema: own }).schema?.['~standard'].vendor).toBe('zod');
   });
 });
