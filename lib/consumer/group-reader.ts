@@ -33,7 +33,7 @@ export class GroupReader {
   private readonly reader: BlockingReader;
   /** The streams of the blocking read under way. */
   private blockedOn: ReadonlySet<Subscription> | null = null;
-  private interrupting: Promise<'ended' | 'unsure'> | null = null;
+  private breakingOff = false;
   private waking = false;
   private resume: (() => void) | null = null;
   private changed = false;
@@ -52,7 +52,7 @@ export class GroupReader {
   async stop(): Promise<'ended' | 'unsure'> {
     const stopped = this.loop.stop();
     this.resume?.();
-    const [ended] = await Promise.all([this.interrupt(), stopped]);
+    const [ended] = await Promise.all([this.reader.interrupt(), stopped]);
     await this.reader.close();
     return ended;
   }
@@ -65,7 +65,7 @@ export class GroupReader {
     this.options.clock.endOfTurn(() => {
       this.waking = false;
       this.resume?.();
-      if (this.blockedOn && this.isWanted(this.blockedOn)) void this.interrupt();
+      void this.breakOff();
     });
   }
 
@@ -148,11 +148,16 @@ export class GroupReader {
     });
   }
 
-  private interrupt(): Promise<'ended' | 'unsure'> {
-    this.interrupting ??= this.reader.interrupt().finally(() => {
-      this.interrupting = null;
-    });
-    return this.interrupting;
+  /** Ends the blocking read under way if something is wanted that it does not bring; looked at again, since the next may have begun meanwhile. */
+  private async breakOff(): Promise<void> {
+    if (this.breakingOff) return;
+    this.breakingOff = true;
+    try {
+      while (this.blockedOn && this.isWanted(this.blockedOn)) await this.reader.interrupt();
+    } catch (error) {
+      this.options.events.emit({ type: 'loopFailed', loop: 'read', error, failures: 1 });
+    }
+    this.breakingOff = false;
   }
 
   /** One subscription's trouble is its own: the others are read on. */

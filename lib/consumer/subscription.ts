@@ -2,7 +2,7 @@ import { elapsedSince, momentOf, type Cancel, type Clock, type Moment } from '..
 import { attemptOf } from '../handlers/message.js';
 import { Lease } from '../liveness/lease.js';
 import { loopBackoffMs } from '../loop.js';
-import { LeaseLostError, ShutdownError } from '../rillkit.errors.js';
+import { isStoreFault, LeaseLostError, ShutdownError } from '../rillkit.errors.js';
 import type { LoopName, Outcome, RillkitEvents } from '../rillkit.events.js';
 import type { ResolvedHandlerOptions, ResolvedOptions } from '../rillkit.options.js';
 import type { Delivered, EntryId, GroupStart, Place, StreamStore, Taken } from '../store/stream-store.js';
@@ -162,6 +162,11 @@ export class Subscription implements Place {
         after = last.id;
       }
     } catch (error) {
+      if (isStoreFault(error, 'noGroup')) {
+        // Nothing can be pending where there is no group; it is made before the next read.
+        this.groupMade = false;
+        return;
+      }
       this.suspicion = 'failed';
       throw error;
     }
