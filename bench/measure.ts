@@ -39,6 +39,6 @@ async function serverMicros(control: Redis): Promise<number> {
   return [...info.matchAll(/^used_cpu_(?:user|sys):([\d.]+)/gm)].reduce((sum, [, seconds]) => sum + Number(seconds) * 1e6, 0);
 }
 
-export function median(runs: readonly Measured[], figure: keyof Measured): number {
+export function median<Figure extends string>(runs: readonly Readonly<Record<Figure, number>>[], figure: Figure): number {
   return runs.map((run) => run[figure]).toSorted((a, b) => a - b)[Math.floor(runs.length / 2)] ?? Number.NaN;
 }

@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { type Body, type Contender, Sink } from './contender.js';
 import { fillStream, GROUP, settled, STREAM } from './entries.js';
 
-const Bench = new Stream<Body>(STREAM);
+const Bench = new Stream<Body>(STREAM, { maxLen: 1_000_000 });
 
 @Injectable()
 class BenchHandler {
