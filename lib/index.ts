@@ -18,6 +18,7 @@ export { DeadLetters, type ListOptions, type OfGroup, type Replayed, type Replay
 export type { DeadLetterReason } from './broker/dead-letter-fields.js';
 export type { Inspection } from './broker/inspection.js';
 export type { StreamOrName } from './broker/place.js';
+export { createBroker, StandaloneBroker, type CreateBrokerOptions } from './broker/create-broker.js';
 export { fromEnv } from './broker/from-env.js';
 
 export { Stream, type StartFrom, type StreamOptions } from './broker/stream.js';

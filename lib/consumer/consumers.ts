@@ -31,6 +31,7 @@ export class Consumers {
   private groups: readonly GroupConsumption[] = [];
   private heartbeat: Heartbeat | null = null;
   private stopped: Promise<void> | null = null;
+  private readonly tag = incarnationTag();
 
   constructor(private readonly deps: ConsumersOptions) {}
 
@@ -50,7 +51,7 @@ export class Consumers {
       clock,
       events,
       liveness: options.liveness,
-      tag: incarnationTag(),
+      tag: this.tag,
       beating: this.subscriptions,
       listener: resurrector,
     });
@@ -62,7 +63,15 @@ export class Consumers {
   stop(): Promise<void> {
     const { store, clock, events, options } = this.deps;
     this.stopped ??= this.heartbeat
-      ? new Shutdown({ store, clock, events, limits: options.shutdown, groups: this.groups, heartbeat: this.heartbeat }).run()
+      ? new Shutdown({
+          store,
+          clock,
+          events,
+          limits: options.shutdown,
+          groups: this.groups,
+          heartbeat: this.heartbeat,
+          tag: this.tag,
+        }).run()
       : Promise.resolve();
     return this.stopped;
   }

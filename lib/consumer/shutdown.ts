@@ -17,6 +17,8 @@ export interface ShutdownDeps {
   readonly limits: ResolvedOptions['shutdown'];
   readonly groups: readonly GroupConsumption[];
   readonly heartbeat: Heartbeat;
+  /** This process's incarnation. */
+  readonly tag: number;
 }
 
 /**
@@ -79,12 +81,12 @@ export class Shutdown {
   }
 
   private async signOffAt(subscription: Subscription, sure: boolean): Promise<void> {
-    const { store, events } = this.deps;
+    const { store, events, tag } = this.deps;
     const { stream, group, worker, rules } = subscription;
     let parked = 0;
     await this.insist(async () => {
       for (let is: SignOff['is'] = 'more'; is === 'more';) {
-        const left = await store.signOff(subscription, worker, { count: MAX_BATCH, maxHandBacks: rules.maxHandBacks, sure });
+        const left = await store.signOff(subscription, worker, { count: MAX_BATCH, maxHandBacks: rules.maxHandBacks, sure, tag });
         is = left.is;
         parked += left.parked;
         if (left.lost.length > 0) events.emit({ type: 'lost', stream, group, count: left.lost.length });

@@ -2,10 +2,11 @@ import { elapsedSince, momentOf, type Cancel, type Clock, type Moment } from '..
 import { attemptOf } from '../handlers/message.js';
 import { Lease } from '../liveness/lease.js';
 import { loopBackoffMs } from '../loop.js';
-import { isStoreFault, LeaseLostError, ShutdownError } from '../rillkit.errors.js';
+import { LeaseLostError, ShutdownError } from '../rillkit.errors.js';
 import type { LoopName, Outcome, RillkitEvents } from '../rillkit.events.js';
 import type { ResolvedHandlerOptions, ResolvedOptions } from '../rillkit.options.js';
 import type { Delivered, EntryId, GroupStart, Place, StreamStore, Taken } from '../store/stream-store.js';
+import { Audit } from './audit.js';
 import type { HandlerBinding } from './binding.js';
 import type { Delivery } from './delivery.js';
 import { Dispatcher, type Plan } from './dispatcher.js';
@@ -62,9 +63,7 @@ export class Subscription implements Place {
   /** Ends the wait after a failed call; `null` when there is none. */
   private trouble: Cancel | null = null;
   private stopping = false;
-  /** What makes an audit necessary: at once, or with the next beat. */
-  private suspicion: 'none' | 'touched' | 'failed' = 'none';
-  private auditedAt: Moment;
+  private readonly inquiry: Audit;
 
   constructor(private readonly options: SubscriptionOptions) {
     const { store, clock, events, binding, worker, module } = options;
@@ -72,7 +71,6 @@ export class Subscription implements Place {
     this.group = binding.group;
     this.worker = worker;
     this.rules = { ...binding.options, retryIf: (error, message) => this.worthARetry(error, message) };
-    this.auditedAt = momentOf(clock);
     const changed = (): void => this.onChange();
     this.lease = new Lease(clock, module.liveness.leaseMs, () => this.leaseLost());
     this.due = new Due(clock, () => {
@@ -81,6 +79,13 @@ export class Subscription implements Place {
     });
     const { rules, due } = this;
     this.settlements = new Settlements({ store, clock, events, binding, rules, worker, due, changed });
+    this.inquiry = new Audit({
+      store,
+      clock,
+      place: { stream: binding.stream, group: binding.group },
+      worker,
+      knows: (id) => this.dispatcher.has(id) || this.settlements.settler.has(id),
+    });
     this.dispatcher = new Dispatcher({
       binding,
       rules,
@@ -125,7 +130,7 @@ export class Subscription implements Place {
 
   /** Whether every read and take is known to have ended: none that failed may still be on its way to the server. */
   get sure(): boolean {
-    return this.suspicion !== 'failed';
+    return !this.inquiry.suspected;
   }
 
   /** Makes the group where it is not there; made again, it begins where this process stopped reading, if that entry still exists. */
@@ -141,36 +146,14 @@ export class Subscription implements Place {
     if (made === 'created') events.emit({ type: 'groupMade', stream: this.stream, group: this.group, again, from: fromText });
   }
 
-  /** Whether what is pending for this worker should be compared with what it knows of. Only to be acted on while no read and no take is under way. */
+  /** Whether to {@link audit} now. */
   auditIsDue(beatMs: number): boolean {
-    if (this.suspicion === 'none' || this.stopping || this.trouble || !this.lease.held) return false;
-    return this.suspicion === 'failed' || elapsedSince(this.options.clock, this.auditedAt) >= beatMs;
+    return !this.stopping && !this.trouble && this.lease.held && this.inquiry.isDue(beatMs);
   }
 
-  /** Hands back what is pending for this worker and unknown to it: its reply was lost on the wire. */
-  async audit(pageSize = 200): Promise<void> {
-    const { store, clock } = this.options;
-    this.suspicion = 'none';
-    this.auditedAt = momentOf(clock);
-    const strays: { id: EntryId; number: number }[] = [];
-    try {
-      for (let after: EntryId | null = null; ;) {
-        const page = await store.pendingOf(this, this.worker, after, pageSize);
-        strays.push(...page.filter(({ id }) => !this.dispatcher.has(id) && !this.settlements.settler.has(id)));
-        const last = page.at(-1);
-        if (!last || page.length < pageSize) break;
-        after = last.id;
-      }
-    } catch (error) {
-      if (isStoreFault(error, 'noGroup')) {
-        // Nothing can be pending where there is no group; it is made before the next read.
-        this.groupMade = false;
-        return;
-      }
-      this.suspicion = 'failed';
-      throw error;
-    }
-    this.settlements.handBack(strays, 'audit');
+  /** Hands back what is pending for this worker and unknown to it. */
+  async audit(): Promise<void> {
+    this.settlements.handBack(await this.inquiry.run(), 'audit');
   }
 
   /** New messages have come for `asked`. */
@@ -179,7 +162,7 @@ export class Subscription implements Place {
     const last = messages.at(-1);
     if (last) {
       this.lastReadId = last.id;
-      this.touch();
+      this.inquiry.touch();
     }
     if (this.stopping || !this.lease.held) this.settlements.handBack(messages, this.stopping ? 'shutdown' : 'leaseLost');
     else this.dispatcher.read(messages, asked);
@@ -188,7 +171,7 @@ export class Subscription implements Place {
   /** Due messages have come. */
   taken({ messages, lost, nextDueMs }: Taken): void {
     this.answered();
-    if (messages.length > 0) this.touch();
+    if (messages.length > 0) this.inquiry.touch();
     if (lost.length > 0) this.options.events.emit({ type: 'lost', stream: this.stream, group: this.group, count: lost.length });
     this.due.answered(nextDueMs);
     const mayStart = !this.stopping && this.lease.held;
@@ -200,7 +183,7 @@ export class Subscription implements Place {
   failed(loop: LoopName, error: unknown, backoffMs = loopBackoffMs(this.options.clock, 50, 500)): void {
     const { clock, events } = this.options;
     this.failures += 1;
-    this.suspicion = 'failed';
+    this.inquiry.suspect();
     this.groupMade = false;
     events.emit({ type: 'loopFailed', loop, stream: this.stream, group: this.group, error, failures: this.failures });
     this.trouble?.();
@@ -218,7 +201,7 @@ export class Subscription implements Place {
 
   /** Something pending for this worker may be unknown to it. */
   suspect(): void {
-    this.suspicion = 'failed';
+    this.inquiry.suspect();
     this.onChange();
   }
 
@@ -264,10 +247,6 @@ export class Subscription implements Place {
   private answered(): void {
     this.failures = 0;
     this.lastReadAt = momentOf(this.options.clock);
-  }
-
-  private touch(): void {
-    if (this.suspicion === 'none') this.suspicion = 'touched';
   }
 
   private leaseLost(): void {

@@ -7,6 +7,8 @@ import { graveMsOf } from './lease.js';
 
 /** So that not all workers of a group call at once for the same dead one; milliseconds. */
 const JITTER_MS = 100;
+/** How long a call under way is waited for at the end, milliseconds. */
+const STOP_MS = 500;
 
 export interface ResurrectorOptions {
   readonly store: Pick<StreamStore, 'recover' | 'scan' | 'nudge'>;
@@ -38,11 +40,12 @@ export class Resurrector implements BeatListener {
     });
   }
 
-  /** Ends within the running call; safe to call twice, or before `start`. */
+  /** Ends within the running call, or {@link STOP_MS}: a call may hang with its connection, and is harmless. Safe to call twice, or before `start`. */
   async stop(): Promise<void> {
     const stopped = this.loop.stop();
     this.resume?.();
-    await stopped;
+    const over = new AbortController();
+    await Promise.race([stopped.finally(() => over.abort()), sleep(this.options.clock, STOP_MS, over.signal)]);
   }
 
   /** How long a message of a consumer without a lease must lie idle at this place, milliseconds. */

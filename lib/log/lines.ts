@@ -29,7 +29,7 @@ export function lineOf(event: RillkitEvent): Line | null {
         'error',
         event,
         placeOf(event),
-        `${at(event)} the dead letter of ${event.id} could not be written, it waits: ${told(event.error)}`,
+        `${at(event)}the dead letter of ${event.id} could not be written, it waits: ${told(event.error)}`,
       );
     case 'handedBack':
       return handedBack(event);
@@ -38,48 +38,48 @@ export function lineOf(event: RillkitEvent): Line | null {
         'warn',
         event,
         placeOf(event),
-        `${at(event)} a settlement of ${event.id} by "${event.worker}" came too late and has changed nothing.`,
+        `${at(event)}a settlement of ${event.id} by "${event.worker}" came too late and has changed nothing.`,
       );
     case 'lost':
       return throttled(
         'error',
         event,
         placeOf(event),
-        `${at(event)} ${messages(event.count)} lost: trimmed from the stream before they were handled.`,
+        `${at(event)}${messages(event.count)} lost: trimmed from the stream before they were handled.`,
       );
     case 'recovered':
       return throttled(
         'warn',
         event,
         [...placeOf(event), event.worker],
-        `${at(event)} worker "${event.worker}" is dead; ${messages(event.count)} handed on.`,
+        `${at(event)}worker "${event.worker}" is dead; ${messages(event.count)} handed on.`,
       );
     case 'buried':
-      return { level: 'log', text: `${at(event)} worker "${event.worker}" is gone for good.` };
+      return { level: 'log', text: `${at(event)}worker "${event.worker}" is gone for good.` };
     case 'scanned':
       return scanned(event);
     case 'leaseLost':
       return {
         level: 'error',
-        text: `${at(event)} "${event.worker}" could not renew its lease: it starts nothing, and its messages run elsewhere.`,
+        text: `${at(event)}"${event.worker}" could not renew its lease: it starts nothing, and its messages run elsewhere.`,
       };
     case 'leaseRegained':
-      return { level: 'log', text: `${at(event)} "${event.worker}" has its lease again.` };
+      return { level: 'log', text: `${at(event)}"${event.worker}" has its lease again.` };
     case 'nameTaken':
       return throttled(
         'error',
         event,
         placeOf(event),
-        `${at(event)} another live process is called "${event.worker}"; this one waits. Give each process a name of its own.`,
+        `${at(event)}another live process is called "${event.worker}"; this one waits. Give each process a name of its own.`,
       );
     case 'groupMade':
       return groupMade(event);
     case 'consuming':
-      return { level: 'log', text: `${at(event)} consuming as "${event.worker}".` };
+      return { level: 'log', text: `${at(event)}consuming as "${event.worker}".` };
     case 'abandoned':
       return {
         level: 'error',
-        text: `${at(event)} ${messages(event.ids.length)} not done when the shutdown's time was over, to run elsewhere: ${shown(event.ids)}`,
+        text: `${at(event)}${messages(event.ids.length)} not done when the shutdown's time was over, to run elsewhere: ${shown(event.ids)}`,
       };
     case 'connected':
       return { level: event.again ? 'log' : 'debug', text: `Redis is connected${event.again ? ' again' : ''} (${event.connection}).` };
@@ -90,16 +90,16 @@ export function lineOf(event: RillkitEvent): Line | null {
         levelOf(event),
         event,
         [event.loop, ...placeOf(event)],
-        `${at(event)} ${event.loop} failed and goes on (${event.failures} in a row): ${told(event.error)}`,
+        `${at(event)}${event.loop} failed and goes on (${event.failures} in a row): ${told(event.error)}`,
       );
     case 'loopRecovered':
-      return { level: 'log', text: `${at(event)} ${event.loop} works again, after ${event.failures} failures in a row.` };
+      return { level: 'log', text: `${at(event)}${event.loop} works again, after ${event.failures} failures in a row.` };
     case 'callbackFailed':
       return throttled(
         'error',
         event,
         [...placeOf(event), event.callback],
-        `${at(event)} ${event.callback} of the options failed, the default was used: ${told(event.error)}`,
+        `${at(event)}${event.callback} of the options failed, the default was used: ${told(event.error)}`,
       );
     case 'unboundedStream':
       return throttled(
@@ -129,7 +129,7 @@ interface MaybeAt {
 
 const kindOf = (type: RillkitEvent['type'], parts: readonly string[]): string => JSON.stringify([type, ...parts]);
 const placeOf = ({ stream = '', group = '' }: MaybeAt): readonly string[] => [stream, group];
-const at = ({ stream, group }: MaybeAt): string => (stream === undefined || group === undefined ? 'Rillkit:' : `{${stream} → ${group}}`);
+const at = ({ stream, group }: MaybeAt): string => (stream === undefined || group === undefined ? '' : `{${stream} → ${group}} `);
 const messages = (count: number): string => (count === 1 ? '1 message' : `${count} messages`);
 const shown = (ids: readonly string[]): string => ids.slice(0, IDS_SHOWN).join(', ') + (ids.length > IDS_SHOWN ? ', …' : '');
 
@@ -148,16 +148,16 @@ function levelOf({ loop, error }: EventOf<'loopFailed'>): Level {
 function handled(event: EventOf<'handled'>): Line | null {
   if (event.outcome !== 'retried' || event.error === undefined) return null;
   const parts = [...placeOf(event), errorName(event.error)];
-  return throttled('warn', event, parts, `${at(event)} attempt ${event.attempt} of ${event.id} failed, to run again: ${told(event.error)}`);
+  return throttled('warn', event, parts, `${at(event)}attempt ${event.attempt} of ${event.id} failed, to run again: ${told(event.error)}`);
 }
 
 function deadLettered(event: EventOf<'deadLettered'>): string {
   const why = event.error === undefined ? '' : `: ${told(event.error)}`;
-  return `${at(event)} ${event.id} was given up after ${event.attempts} attempts (${event.reason})${why}`;
+  return `${at(event)}${event.id} was given up after ${event.attempts} attempts (${event.reason})${why}`;
 }
 
 function handedBack(event: EventOf<'handedBack'>): Line | null {
-  const text = `${at(event)} ${messages(event.count)} handed back (${event.why}).`;
+  const text = `${at(event)}${messages(event.count)} handed back (${event.why}).`;
   switch (event.why) {
     case 'shutdown':
       return { level: 'log', text };
@@ -179,16 +179,16 @@ function scanned(event: EventOf<'scanned'>): Line | null {
     'warn',
     event,
     placeOf(event),
-    `${at(event)} ${messages(event.foreign)} taken over from workers that have no lease, ${event.repaired} missing rows of parked ones added.`,
+    `${at(event)}${messages(event.foreign)} taken over from workers that have no lease, ${event.repaired} missing rows of parked ones added.`,
   );
 }
 
 function groupMade(event: EventOf<'groupMade'>): Line {
-  if (!event.again) return { level: 'log', text: `${at(event)} group made, reading from ${event.from}.` };
+  if (!event.again) return { level: 'log', text: `${at(event)}group made, reading from ${event.from}.` };
   return throttled(
     'warn',
     event,
     placeOf(event),
-    `${at(event)} the group was gone and was made again, reading from ${event.from}: what was pending in it is not known any more.`,
+    `${at(event)}the group was gone and was made again, reading from ${event.from}: what was pending in it is not known any more.`,
   );
 }

@@ -36,6 +36,7 @@ describe('a message’s life', () => {
     await first.broker.publish(first.stream, { n: 1 });
     const worker = work({ stream, handler: () => {} });
     await worker.until(() => worker.of('handled').length === 1, 'the old message');
+    expect(worker.of('handled')).toMatchObject([{ outcome: 'acked', attempt: 1 }]);
   });
 
   it('goes to no handler that began at the end', async () => {
@@ -124,7 +125,7 @@ describe('a handler that fails', () => {
     });
     await worker.broker.publishMany(worker.stream, numbers(2));
     await worker.until(() => worker.of('handled').filter(({ outcome }) => outcome === 'acked').length === 2, 'both acked');
-    expect(worker.runs.map((run) => run.attempt).sort()).toEqual([1, 1, 2, 2]);
+    expect(worker.runs.map((run) => run.attempt).toSorted((a, b) => a - b)).toEqual([1, 1, 2, 2]);
   });
 
   it('hands back without spending an attempt, until its hand-backs are spent', async () => {

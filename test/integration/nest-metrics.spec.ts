@@ -135,7 +135,7 @@ describe('RillkitMetricsModule', () => {
     const { client } = started.app.get(Broker);
     const commands = vi.spyOn(client, 'sendCommand');
     const countOf = (name: string): number => commands.mock.calls.filter(([command]) => command.name.toLowerCase() === name).length;
-    await scrape(started);
+    await started.app.get(Broker).stats(stream, { group: 'billing' });
     const asked = countOf('xinfo');
     expect(asked).toBeGreaterThan(0);
     await scrape(started);

@@ -5,12 +5,7 @@ import { Consumers } from '../../lib/consumer/consumers.js';
 import type { Message } from '../../lib/handlers/message.js';
 import { Resurrector } from '../../lib/liveness/resurrector.js';
 import { RillkitEvents, type EventOf, type RillkitEvent } from '../../lib/rillkit.events.js';
-import {
-  resolveHandlerOptions,
-  resolveOptions,
-  type RillkitModuleOptions,
-  type StreamHandlerOptions,
-} from '../../lib/rillkit.options.js';
+import { resolveHandlerOptions, resolveOptions, type RillkitModuleOptions, type StreamHandlerOptions } from '../../lib/rillkit.options.js';
 import { RedisStore } from '../../lib/store/redis/redis-store.js';
 
 export interface WorkerOptions {
@@ -114,7 +109,11 @@ export class Worker {
       const timer = setTimeout(() => {
         this.waiting.delete(look);
         const counts = Object.fromEntries(EVENT_TYPES.map((type) => [type, this.of(type).length]));
-        reject(new Error(`waited ${withinMs} ms for: ${what}; ${this.runs.length} runs; events ${JSON.stringify(counts)}; last failure ${String(this.of('loopFailed').at(-1)?.error)}`));
+        reject(
+          new Error(
+            `waited ${withinMs} ms for: ${what}; ${this.runs.length} runs; events ${JSON.stringify(counts)}; last failure ${String(this.of('loopFailed').at(-1)?.error)}`,
+          ),
+        );
       }, withinMs);
       this.waiting.add(look);
     });

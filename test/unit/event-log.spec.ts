@@ -94,7 +94,7 @@ describe('the event log', () => {
     const { emit } = setup();
     expect(emit(failed(1, away), well(1))).toEqual([expect.stringMatching(/^debug /)]);
     expect(emit({ type: 'loopFailed', loop: 'connection', error: away, failures: 1 })).toEqual([
-      'warn Rillkit: connection failed and goes on (1 in a row): StoreError: Connection is closed.',
+      'warn connection failed and goes on (1 in a row): StoreError: Connection is closed.',
     ]);
   });
 

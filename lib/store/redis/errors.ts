@@ -26,9 +26,7 @@ export function storeErrorOf(error: unknown): StoreError {
 
 /** Why there is no connection (any more): the server's refusal, such as a wrong password, or the network's. */
 export function connectionErrorOf(error: unknown): StoreError {
-  const { message, fault } = error instanceof StoreError ? error : storeErrorOf(error);
-  const why = error instanceof StoreError ? message : textOfError(error);
-  return new StoreError(`No connection to Redis: ${why}`, fault, 'no');
+  return new StoreError(`No connection to Redis: ${textOfError(error)}`, storeErrorOf(error).fault, 'no');
 }
 
 /** An error that the server answered, by its text. */
