@@ -11,7 +11,6 @@ export type {
 } from './rillkit.options.js';
 
 export { Broker, type GroupOption } from './broker/broker.js';
-export { createBroker, type CreateBrokerOptions, type StandaloneBroker } from './broker/create-broker.js';
 export type { ManyItem, MessageOptions, PublishAnswer, Published, PublishOptions, TrimOptions } from './broker/publisher.js';
 export { DeadLetter } from './broker/dead-letter.js';
 export { DeadLetters, type ListOptions, type OfGroup, type Replayed, type ReplayOptions } from './broker/dead-letters.js';
