@@ -12,7 +12,7 @@ export const bare = (url: string, control: Redis): Contender => ({
     for (let done = 0; done < count;) {
       const reply = await redis.xreadgroup('GROUP', GROUP, 'w', 'COUNT', 100, 'BLOCK', 1_000, 'STREAMS', STREAM, '>');
       const entries = reply?.[0]?.[1] ?? [];
-      for (const [, fields] of entries) sink.handle(JSON.parse(fields?.[1] ?? 'null'));
+      await Promise.all(entries.map(async ([, fields]) => sink.handle(JSON.parse(fields?.[1] ?? 'null'))));
       void redis.xack(STREAM, GROUP, ...entries.map(([id]) => id));
       done += entries.length;
     }
