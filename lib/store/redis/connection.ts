@@ -117,6 +117,7 @@ export class Connection {
   /** Sends one command and answers its reply in bytes. @throws StoreError */
   async call(command: string, ...args: Argument[]): Promise<Reply> {
     if (!this.isReady()) throw this.notReady();
+    this.gather();
     try {
       return await this.client.callBuffer(command, args);
     } catch (error) {
@@ -127,6 +128,7 @@ export class Connection {
   /** Runs a script. A server that does not know it is sent it: it has not run, then. @throws StoreError */
   async run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
     if (!this.isReady()) throw this.notReady();
+    this.gather();
     try {
       return await this.client.callBuffer('EVALSHA', [script.sha, script.keys, ...keys, ...args]);
     } catch (error) {
@@ -150,6 +152,14 @@ export class Connection {
     this.drop();
     this.wake();
     await this.loop.stop();
+  }
+
+  /** What is sent in one go leaves in one packet: a system call for each would cost more than all the rest of a small command. */
+  private gather(): void {
+    const { stream } = this.client;
+    if (stream.writableCorked > 0) return;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
   }
 
   private isReady(): boolean {
