@@ -69,7 +69,7 @@ describe('a worker that dies', () => {
   );
 
   it('C7 with each attempt is followed by a dead letter, and the others are handled', { timeout: 60_000 }, async () => {
-    const options = { maxRetries: 1, concurrency: 5 };
+    const options = { maxRetries: 1 };
     let running = true;
     const keeper = (async () => {
       while (running) {
