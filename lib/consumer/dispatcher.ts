@@ -189,11 +189,15 @@ export class Dispatcher implements DeliveryKeeper {
   }
 
   private begin(delivery: Delivery, prepared: Prepared): void {
+    // Handed back while its body was still being checked.
+    if (delivery.isOver) return;
     if (prepared.is === 'over') return delivery.giveUp(prepared.verdict);
     if (!this.options.ends.mayStart()) return delivery.giveUp({ is: 'release', delayMs: 0 });
     const { message } = prepared;
     if (this.rules.ackPolicy !== 'ackFirst') return delivery.run(message, { acked: false });
     this.options.ends.ackFirst(delivery, (may) => {
+      // Given up while its ack had no answer: a newer delivery of the entry may stand in its place.
+      if (delivery.isOver) return;
       this.undecided.delete(delivery.id);
       if (may) delivery.run(message, { acked: true });
       else delivery.drop();

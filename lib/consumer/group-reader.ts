@@ -79,7 +79,10 @@ export class GroupReader {
 
     const atOnce = planned.filter(({ subscription, plan }) => plan.take > 0 || (plan.read > 0 && subscription.dispatcher.more));
     if (atOnce.length > 0) {
-      await Promise.all(atOnce.map((one) => this.askAtOnce(one)));
+      // Beside a busy stream there may never be time to wait for the others, so they are asked too.
+      for (const { subscription, plan } of planned) if (plan.read > 0 && subscription.isQuiet) subscription.readAlone();
+      const asked = planned.filter(({ subscription, plan }) => plan.take > 0 || (plan.read > 0 && subscription.dispatcher.more));
+      await Promise.all(asked.map((one) => this.askAtOnce(one)));
       return;
     }
     const ready = planned.filter(({ subscription, plan }) => plan.read > 0 && subscription.plan.read > 0);

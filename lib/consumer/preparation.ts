@@ -34,8 +34,11 @@ export function prepare(
   if (replayGroup !== undefined && replayGroup !== group) return { is: 'over', verdict: { is: 'ack' } };
 
   let envelope: Envelope;
+  let messageId: string;
   try {
     envelope = definition.codec.decode(delivered.fields);
+    // A codec of the application's may answer what is no envelope at all.
+    messageId = messageIdOf(envelope, delivered.fields, delivered.id);
   } catch (error) {
     return over('undecodable', error);
   }
@@ -51,7 +54,7 @@ export function prepare(
     message: new Message(
       {
         id: delivered.id,
-        messageId: messageIdOf(envelope, delivered.fields, delivered.id),
+        messageId,
         type: envelope.type,
         body,
         headers: envelope.headers ?? {},

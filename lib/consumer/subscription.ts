@@ -41,6 +41,9 @@ export interface SubscriptionOptions {
   readonly module: ResolvedOptions;
 }
 
+/** The longest that a stream goes unasked beside others of its group that are busy, milliseconds. */
+const QUIET_MS = 20;
+
 const NOTHING: Plan = { take: 0, read: 0 };
 
 /** One handler bound to one stream and group in this process: its lease, its slots, its settlements, and what its reader needs to know. */
@@ -134,6 +137,11 @@ export class Subscription implements Place {
     return !this.inquiry.suspected;
   }
 
+  /** Whether its stream has not been asked for so long that it should be. */
+  get isQuiet(): boolean {
+    return this.lastReadAt === null || elapsedSince(this.options.clock, this.lastReadAt) >= QUIET_MS;
+  }
+
   /** Makes the group where it is not there; made again, it begins where this process stopped reading, if that entry still exists. */
   async ensureGroup(): Promise<void> {
     if (this.groupMade) return;
@@ -196,7 +204,7 @@ export class Subscription implements Place {
     });
   }
 
-  /** A read on several streams failed for one of them: this one is asked alone next. */
+  /** This one is asked for itself next: others of its group are busy, or a read on several failed for one of them. */
   readAlone(): void {
     this.dispatcher.more = true;
   }
