@@ -1,6 +1,7 @@
 import { sleep, type Clock } from '../clock.js';
 import { Idle } from '../idle.js';
 import { loopBackoffMs } from '../loop.js';
+import { isStoreFault } from '../rillkit.errors.js';
 import type { RillkitEvents } from '../rillkit.events.js';
 import {
   MAX_BATCH,
@@ -132,7 +133,7 @@ export class Settler {
         this.close(letter, await store.bury(this.options, worker, letter.item));
         return;
       } catch (error) {
-        letter.resent = true;
+        if (mayBeApplied(error)) letter.resent = true;
         this.failed(error, failures);
         await sleep(this.options.clock, this.backoffMs(failures), this.stopped.signal);
       }
@@ -141,7 +142,7 @@ export class Settler {
 
   private async again(letters: Letter<Settlement>[], error: unknown): Promise<void> {
     if (this.stopped.signal.aborted) return;
-    for (const letter of letters) letter.resent = true;
+    if (mayBeApplied(error)) for (const letter of letters) letter.resent = true;
     this.letters.unshift(...letters);
     if (this.waiting) return;
     this.waiting = true;
@@ -167,3 +168,6 @@ export class Settler {
     this.idle.fell();
   }
 }
+
+/** All but what never left: a script that failed may have gone half of its way. */
+const mayBeApplied = (error: unknown): boolean => !isStoreFault(error, 'unavailable') || error.applied !== 'no';

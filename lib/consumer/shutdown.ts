@@ -113,10 +113,12 @@ export class Shutdown {
 
   /** The promise's end, or `otherwise` when time is up. */
   private inTime<Value>(promise: Promise<Value>, otherwise: Value): Promise<Value> {
-    if (this.late.signal.aborted) return Promise.resolve(otherwise);
+    const { signal } = this.late;
     return new Promise((resolve, reject) => {
-      this.late.signal.addEventListener('abort', () => resolve(otherwise), { once: true });
-      promise.then(resolve, reject);
+      const end = (): void => resolve(otherwise);
+      if (signal.aborted) end();
+      signal.addEventListener('abort', end, { once: true });
+      promise.finally(() => signal.removeEventListener('abort', end)).then(resolve, reject);
     });
   }
 }

@@ -167,7 +167,7 @@ export class Subscription implements Place {
 
   /** New messages have come for `asked`. */
   arrived(messages: readonly Delivered[], asked: number): void {
-    this.answered();
+    this.answered('read');
     const last = messages.at(-1);
     if (last) {
       this.lastReadId = last.id;
@@ -179,7 +179,7 @@ export class Subscription implements Place {
 
   /** Due messages have come. */
   taken({ messages, lost, nextDueMs }: Taken): void {
-    this.answered();
+    this.answered('take');
     if (messages.length > 0) this.inquiry.touch();
     if (lost.length > 0) this.options.events.emit({ type: 'lost', stream: this.stream, group: this.group, count: lost.length });
     this.due.answered(nextDueMs);
@@ -254,12 +254,14 @@ export class Subscription implements Place {
     return startFrom === 'beginning' || startFrom === 'new' ? startFrom : { after: startFrom };
   }
 
-  private answered(): void {
+  private answered(loop: 'read' | 'take'): void {
     const { stream, group, failing, failures } = this;
+    this.lastReadAt = momentOf(this.options.clock);
+    // One may work while the other does not: its waits must grow all the same.
+    if ((failing === 'read' || failing === 'take') && failing !== loop) return;
     if (failing) this.options.events.emit({ type: 'loopRecovered', loop: failing, stream, group, failures });
     this.failing = null;
     this.failures = 0;
-    this.lastReadAt = momentOf(this.options.clock);
   }
 
   private leaseLost(): void {

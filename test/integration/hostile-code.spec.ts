@@ -10,7 +10,7 @@ import { startRedis, uniqueName } from '../support/redis-server.js';
 import { Worker, type WorkerOptions } from '../support/workers.js';
 
 const url = inject('redisUrl');
-const rejections = watchRejections();
+const expectNoRejections = watchRejections();
 const closing: (() => Promise<unknown>)[] = [];
 
 function work(options: Omit<WorkerOptions, 'url' | 'stream'> & Partial<Pick<WorkerOptions, 'url' | 'stream'>>): Worker {
@@ -27,7 +27,7 @@ async function ownRedis() {
 
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
-  expect(rejections()).toEqual([]);
+  expectNoRejections();
 });
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => ({ body: { n } }));

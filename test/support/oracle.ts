@@ -20,11 +20,11 @@ export interface Expected {
 const UNREAD = /^-?inf$/;
 const keys = new Keys(false);
 
-/** Counts what nobody caught in this process while the tests of a file run; to be asked in `afterEach`. */
-export function watchRejections(): () => readonly unknown[] {
+/** Watches for rejections that nobody caught in this process; answers the check for `afterEach`. */
+export function watchRejections(): () => void {
   const caught: unknown[] = [];
   process.on('unhandledRejection', (error) => caught.push(error));
-  return () => caught;
+  return () => expect(caught, 'rejections that nobody caught').toEqual([]);
 }
 
 /** What must hold when the work is done and all have stopped; nothing pending, parked or leased, no consumer and no connection of ours. */
