@@ -98,11 +98,12 @@ export class Dispatcher implements DeliveryKeeper {
     if (answerable <= 0) return { take: 0, read: 0 };
     const ahead = this.options.due.known ? 0 : this.options.readAhead.allowance;
     const most = concurrency + ahead;
-    // Half of what may be read ahead is on its way while the other half is worked on, so that neither side waits for the other.
-    const portion = Math.min(count, ahead > 0 ? Math.ceil(most / 2) : most);
+    // Half of what may be unfinished is on its way while the other half is worked on, so that neither side waits for the other.
+    const halved = ahead > 0 && this.rules.prefetch === 'auto';
+    const portion = Math.min(count, halved ? Math.ceil(most / 2) : most);
     const read = Math.min(portion, answerable, most - this.slots.size - this.kept - this.waiting.length);
     // As long as something waits there is no hurry, so that reads stay large.
-    const worthwhile = this.waiting.length === 0 || read === portion;
+    const worthwhile = this.waiting.length === 0 || read >= portion / 2;
     return { take: Math.min(this.kept, count), read: worthwhile ? Math.max(0, read) : 0 };
   }
 
