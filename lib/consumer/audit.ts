@@ -7,8 +7,8 @@ export interface AuditOptions {
   readonly clock: Clock;
   readonly place: Place;
   readonly worker: string;
-  /** Whether this process has the entry, or a settlement of it without an answer. */
-  readonly knows: (id: EntryId) => boolean;
+  /** The entries that this process has, or has a settlement of without an answer. */
+  readonly known: () => ReadonlySet<EntryId>;
 }
 
 const PAGE = 200;
@@ -47,14 +47,15 @@ export class Audit {
 
   /** Answers what is pending and unknown. */
   async run(): Promise<readonly PendingEntry[]> {
-    const { store, clock, place, worker, knows } = this.options;
+    const { store, clock, place, worker } = this.options;
     this.suspicion = 'none';
     this.doneAt = momentOf(clock);
     const strays: PendingEntry[] = [];
     try {
       for (let after: EntryId | null = null; ;) {
         const page = await store.pendingOf(place, worker, after, PAGE);
-        strays.push(...page.filter(({ id }) => !knows(id)));
+        const known = this.options.known();
+        strays.push(...page.filter(({ id }) => !known.has(id)));
         const last = page.at(-1);
         if (!last || page.length < PAGE) return strays;
         after = last.id;

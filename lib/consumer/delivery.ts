@@ -33,6 +33,8 @@ export class Delivery implements Decidable {
   /** What becomes of it; `null` as long as nobody has decided. */
   verdict: Verdict | null = null;
   startedMs = 0;
+  /** Its place among the slots; theirs to set. */
+  slot = -1;
   /** What the handler threw, also where that does not decide (`ackAlways`, `ackFirst`). */
   error: unknown = null;
   /** What happened while it ran, so that a failure is not its own fault. */
@@ -58,11 +60,11 @@ export class Delivery implements Decidable {
   }
 
   /** Runs the handler. `acked`: before it starts, so that its end changes nothing (`ackFirst`). */
-  run(message: Message, options: { readonly acked: boolean }): void {
+  run(message: Message, { acked }: { readonly acked: boolean }): void {
     const { invoke, rules, clock } = this.keeper;
     this.message = message;
     this.startedMs = clock.monotonicMs();
-    if (options.acked) this.verdict = { is: 'ack' };
+    if (acked) this.verdict = { is: 'ack' };
     const { timeoutMs } = rules;
     if (timeoutMs !== null) this.cancelTimer = clock.after(timeoutMs, () => this.timedOut(timeoutMs));
     try {

@@ -1,12 +1,14 @@
 import type { Cancel, Clock } from '../clock.js';
+import { Message } from '../handlers/message.js';
 import { Idle } from '../idle.js';
 import type { ResolvedHandlerOptions } from '../rillkit.options.js';
 import type { Delivered, EntryId } from '../store/stream-store.js';
 import type { HandlerBinding } from './binding.js';
 import { Delivery, type DeliveryKeeper, type Interruption } from './delivery.js';
 import type { Due } from './due.js';
-import { prepare, type Prepared, type Spent } from './preparation.js';
+import { prepare, type Prepared, type Preparer, type Spent } from './preparation.js';
 import type { ReadAhead } from './read-ahead.js';
+import { Slots } from './slots.js';
 
 /** What the dispatcher leaves to others: the end of a message, and the news that something has changed. */
 export interface DispatcherEnds {
@@ -56,10 +58,10 @@ export class Dispatcher implements DeliveryKeeper {
   /** Whether a slot is taken. */
   readonly idle = new Idle(() => this.slots.size === 0);
 
+  private readonly preparer: Preparer;
   private readonly waiting: Delivered[] = [];
   private waitingSinceMs = 0;
-  private readonly slots = new Set<Delivery>();
-  private readonly undecided = new Map<EntryId, Delivery>();
+  private readonly slots = new Slots();
   /** Free slots that are kept for a take. */
   private kept = 0;
   private turnOfDue = true;
@@ -71,6 +73,8 @@ export class Dispatcher implements DeliveryKeeper {
     this.rules = options.rules;
     this.clock = options.clock;
     this.abortMs = options.abortMs;
+    const { binding, worker, ends } = options;
+    this.preparer = { binding, worker, spent: (id, attempt) => ends.spent(id, attempt) };
   }
 
   get running(): number {
@@ -81,9 +85,11 @@ export class Dispatcher implements DeliveryKeeper {
     return this.waiting.length;
   }
 
-  /** Whether this process has the entry and has not decided on it. */
-  has(id: EntryId): boolean {
-    return this.undecided.has(id) || this.waiting.some((delivered) => delivered.id === id);
+  /** The entries that this process has and has not decided on. */
+  known(): Set<EntryId> {
+    const ids = this.slots.undecided();
+    for (const { id } of this.waiting) ids.add(id);
+    return ids;
   }
 
   plan(unanswered: number): Plan {
@@ -91,26 +97,32 @@ export class Dispatcher implements DeliveryKeeper {
     const answerable = 2 * Math.max(count, concurrency) - unanswered;
     if (answerable <= 0) return { take: 0, read: 0 };
     const ahead = this.options.due.known ? 0 : this.options.readAhead.allowance;
-    const read = Math.min(count, answerable, concurrency + ahead - this.slots.size - this.kept - this.waiting.length);
+    const most = concurrency + ahead;
+    // Half of what may be unfinished is on its way while the other half is worked on, so that neither side waits for the other.
+    const halved = ahead > 0 && this.rules.prefetch === 'auto';
+    const portion = Math.min(count, halved ? Math.ceil(most / 2) : most);
+    const read = Math.min(portion, answerable, most - this.slots.size - this.kept - this.waiting.length);
     // As long as something waits there is no hurry, so that reads stay large.
-    const worthwhile = this.waiting.length === 0 || read * 2 >= Math.min(count, concurrency + ahead);
+    const worthwhile = this.waiting.length === 0 || read >= portion / 2;
     return { take: Math.min(this.kept, count), read: worthwhile ? Math.max(0, read) : 0 };
   }
 
-  /** New messages have come. */
-  read(messages: readonly Delivered[], asked: number): void {
-    this.more = messages.length >= asked;
+  /** New messages have come. `again`: they may have been read before, by a group that is gone. */
+  read(arrived: readonly Delivered[], asked: number, again: boolean): void {
+    const messages = again ? this.withoutRunning(arrived) : arrived;
+    this.more = arrived.length >= asked;
     this.turnOfDue = true;
     if (this.waiting.length === 0) this.waitingSinceMs = this.clock.monotonicMs();
     for (const message of messages) this.waiting.push(message);
-    this.fill();
+    // At the end of the turn, when the next read is on its way.
+    this.clock.endOfTurn(() => this.fill());
   }
 
   /** Messages that were due have come, or none; the slots kept for them are free for others. */
   taken(messages: readonly Delivered[]): void {
     this.kept = 0;
     this.filling = true;
-    for (const message of messages) this.start(message);
+    for (const message of this.withoutRunning(messages)) this.start(message);
     this.filling = false;
     this.fill();
   }
@@ -139,23 +151,22 @@ export class Dispatcher implements DeliveryKeeper {
 
   /** Aborts the signals of all handlers that run; what they throw from now on is not their fault. */
   interrupt(why: Interruption, reason: Error): void {
-    for (const delivery of this.slots) delivery.interrupt(why, reason);
+    for (const delivery of this.slots.all()) delivery.interrupt(why, reason);
   }
 
   /** Hands back what was interrupted and has not ended; answers what that is. */
   giveUpInterrupted(): readonly EntryId[] {
-    const given = [...this.slots].filter((delivery) => delivery.interrupted !== null);
+    const given = this.slots.all().filter((delivery) => delivery.interrupted !== null);
     for (const delivery of given) delivery.giveUp({ is: 'release', delayMs: 0 });
     return given.map((delivery) => delivery.id);
   }
 
   decided(delivery: Delivery): void {
-    this.undecided.delete(delivery.id);
     this.options.ends.settle(delivery);
   }
 
   freed(delivery: Delivery): void {
-    this.slots.delete(delivery);
+    this.slots.free(delivery);
     if (delivery.message) {
       const nowMs = this.clock.monotonicMs();
       const durationMs = nowMs - delivery.startedMs;
@@ -165,6 +176,15 @@ export class Dispatcher implements DeliveryKeeper {
     this.fill();
     this.options.ends.changed();
     this.idle.fell();
+  }
+
+  /** Hands back what still runs here from a former delivery: it must not run twice at once. */
+  private withoutRunning(messages: readonly Delivered[]): readonly Delivered[] {
+    const known = this.known();
+    const running = messages.filter(({ id }) => known.has(id));
+    if (running.length === 0) return messages;
+    this.options.ends.handBack(running, 'stillRunning');
+    return messages.filter(({ id }) => !known.has(id));
   }
 
   private keepForDue(): void {
@@ -178,12 +198,9 @@ export class Dispatcher implements DeliveryKeeper {
   }
 
   private start(delivered: Delivered): void {
-    if (this.undecided.has(delivered.id)) return this.options.ends.handBack([delivered], 'stillRunning');
     const delivery = new Delivery(delivered, this);
-    this.slots.add(delivery);
-    this.undecided.set(delivered.id, delivery);
-    const spent = (attempt: number): Spent => this.options.ends.spent(delivered.id, attempt);
-    const prepared = prepare(delivered, this.options.binding, this.options.worker, delivery, spent);
+    this.slots.take(delivery);
+    const prepared = prepare(this.preparer, delivered, delivery);
     if (prepared instanceof Promise) void prepared.then((late) => this.begin(delivery, late));
     else this.begin(delivery, prepared);
   }
@@ -191,15 +208,13 @@ export class Dispatcher implements DeliveryKeeper {
   private begin(delivery: Delivery, prepared: Prepared): void {
     // Handed back while its body was still being checked.
     if (delivery.isOver) return;
-    if (prepared.is === 'over') return delivery.giveUp(prepared.verdict);
+    if (!(prepared instanceof Message)) return delivery.giveUp(prepared);
     if (!this.options.ends.mayStart()) return delivery.giveUp({ is: 'release', delayMs: 0 });
-    const { message } = prepared;
-    if (this.rules.ackPolicy !== 'ackFirst') return delivery.run(message, { acked: false });
+    if (this.rules.ackPolicy !== 'ackFirst') return delivery.run(prepared, { acked: false });
     this.options.ends.ackFirst(delivery, (may) => {
-      // Given up while its ack had no answer: a newer delivery of the entry may stand in its place.
+      // Given up while its ack had no answer.
       if (delivery.isOver) return;
-      this.undecided.delete(delivery.id);
-      if (may) delivery.run(message, { acked: true });
+      if (may) delivery.run(prepared, { acked: true });
       else delivery.drop();
     });
   }

@@ -3,13 +3,13 @@ import type { Clock } from '../clock.js';
 import { attemptOf, handBacksOf } from '../handlers/message.js';
 import type { HandBackReason, RillkitEvents } from '../rillkit.events.js';
 import type { ResolvedHandlerOptions } from '../rillkit.options.js';
-import type { EntryId, PendingEntry, Place, Settled, StreamStore } from '../store/stream-store.js';
+import type { EntryId, PendingEntry, Place, StreamStore } from '../store/stream-store.js';
 import { applyJitter } from './backoff.js';
 import type { HandlerBinding } from './binding.js';
 import type { Delivery } from './delivery.js';
 import type { Due } from './due.js';
 import type { Spent } from './preparation.js';
-import { Settler } from './settler.js';
+import { Settler, type Answered } from './settler.js';
 
 /** How long a dead letter that the server refused waits, doubling with each hand-back; milliseconds. */
 const REFUSED_FIRST_MS = 1_000;
@@ -34,6 +34,8 @@ export interface SettlementsOptions {
 /** Turns verdicts into settlements, and their answers into events. */
 export class Settlements {
   readonly settler: Settler;
+  /** One for all: it is called for each message. */
+  private readonly acked = this.answered();
   private readonly place: Place;
   private readonly refused = new Map<EntryId, Spent>();
   private nudging = false;
@@ -50,12 +52,12 @@ export class Settlements {
       case undefined:
         return;
       case 'ack':
-        return this.settler.add({ id, number, op: 'ack' }, this.answered(id));
+        return this.settler.add({ id, number, op: 'ack' }, this.acked);
       case 'retry': {
         const delayMs = verdict.delayMs ?? this.backoffMs(attemptOf(number), verdict.error);
         return this.settler.add(
           { id, number, op: 'retry', delayMs },
-          this.answered(id, () => this.options.due.in(delayMs)),
+          this.answered(() => this.options.due.in(delayMs)),
         );
       }
       case 'release':
@@ -71,9 +73,8 @@ export class Settlements {
 
   /** Acks before the start. */
   ackFirst({ id, number }: Delivery, acked: (may: boolean) => void): void {
-    const answered = this.answered(id);
     this.settler.add({ id, number, op: 'ack' }, (settled, resent) => {
-      answered(settled, resent);
+      this.acked(settled, resent, id);
       acked(settled.is === 'ok');
     });
   }
@@ -85,8 +86,8 @@ export class Settlements {
 
   private release(entries: readonly PendingEntry[], delayMs: number, why: HandBackReason): void {
     if (entries.length === 0) return;
-    const due = delayMs > 0 ? () => this.options.due.in(delayMs) : () => this.nudge();
-    for (const { id, number } of entries) this.settler.add({ id, number, op: 'release', delayMs }, this.answered(id, due));
+    const answered = this.answered(delayMs > 0 ? () => this.options.due.in(delayMs) : () => this.nudge());
+    for (const { id, number } of entries) this.settler.add({ id, number, op: 'release', delayMs }, answered);
     this.options.events.emit({ type: 'handedBack', ...this.place, count: entries.length, why });
   }
 
@@ -115,9 +116,8 @@ export class Settlements {
       // One more than a death in the last attempt has: so the next delivery is given up without being run, and is known for what it is.
       refused: { delayMs, attempt: rules.maxRetries + 2 },
     };
-    const answered = this.answered(id);
     this.settler.bury(burial, (settled, resent) => {
-      answered(settled, resent);
+      this.acked(settled, resent, id);
       if (settled.is === 'refused') {
         this.remember(id, { reason, error });
         events.emit({ type: 'deadLetterRefused', ...this.place, id, error: settled.error });
@@ -129,8 +129,8 @@ export class Settlements {
     });
   }
 
-  private answered(id: EntryId, applied?: () => void): (settled: Settled, resent: boolean) => void {
-    return (settled, resent) => {
+  private answered(applied?: () => void): Answered {
+    return (settled, resent, id) => {
       switch (settled.is) {
         case 'ok':
           applied?.();

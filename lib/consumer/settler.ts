@@ -13,11 +13,14 @@ import {
   type StreamStore,
 } from '../store/stream-store.js';
 
-interface Letter<Item> {
+/** Told of a settlement's answer, once. `resent`: it had been sent before, so that `fenced` means that it was applied then. */
+export type Answered = (settled: Settled, resent: boolean, id: EntryId) => void;
+
+interface Letter<Item extends { readonly id: EntryId } = { readonly id: EntryId }> {
   readonly item: Item;
   /** Whether it was sent before, with an unknown outcome: `fenced` then means that it was applied. */
   resent: boolean;
-  readonly answered: (settled: Settled, resent: boolean) => void;
+  readonly answered: Answered;
 }
 
 export interface SettlerOptions extends Place {
@@ -34,11 +37,11 @@ export interface SettlerOptions extends Place {
  */
 export class Settler {
   /** Whether anything is unanswered. */
-  readonly idle = new Idle(() => this.openCount === 0);
+  readonly idle = new Idle(() => this.open === 0);
   private letters: Letter<Settlement>[] = [];
-  /** How many unanswered settlements an entry has: two, when a re-sent one meets a newer delivery's. */
-  private readonly open = new Map<EntryId, number>();
-  private openCount = 0;
+  private open = 0;
+  /** What is on its way. An array, for the reason that `Slots` gives. */
+  private readonly onTheirWay: (readonly Letter[])[] = [];
   private readonly backoffMs: (failures: number) => number;
   private failures = 0;
   private waiting = false;
@@ -51,23 +54,26 @@ export class Settler {
 
   /** How many settlements have no answer yet. */
   get unanswered(): number {
-    return this.openCount;
+    return this.open;
   }
 
-  has(id: EntryId): boolean {
-    return this.open.has(id);
+  /** The entries that have a settlement without an answer. */
+  known(): Set<EntryId> {
+    const ids = new Set<EntryId>();
+    for (const letters of [this.letters, ...this.onTheirWay]) for (const { item } of letters) ids.add(item.id);
+    return ids;
   }
 
   /** Settles `settlement` with everything else of this turn. `answered` is called once, unless the settler is stopped before. */
-  add(settlement: Settlement, answered: Letter<Settlement>['answered']): void {
-    this.opened(settlement.id);
+  add(settlement: Settlement, answered: Answered): void {
+    this.open += 1;
     this.letters.push({ item: settlement, resent: false, answered });
     this.schedule();
   }
 
   /** Puts a message among the dead letters; kept and sent again as a settlement is. */
-  bury(burial: Burial, answered: Letter<Burial>['answered']): void {
-    this.opened(burial.id);
+  bury(burial: Burial, answered: Answered): void {
+    this.open += 1;
     void this.sendBurial({ item: burial, resent: false, answered });
   }
 
@@ -75,13 +81,7 @@ export class Settler {
   stop(): void {
     this.stopped.abort();
     this.letters = [];
-    this.open.clear();
-    this.openCount = 0;
-  }
-
-  private opened(id: EntryId): void {
-    this.open.set(id, (this.open.get(id) ?? 0) + 1);
-    this.openCount += 1;
+    this.open = 0;
   }
 
   private schedule(): void {
@@ -99,6 +99,7 @@ export class Settler {
 
   private async send(letters: Letter<Settlement>[]): Promise<void> {
     const { store, worker, maxHandBacks, events, stream, group } = this.options;
+    this.onTheirWay.push(letters);
     let answers: readonly Settled[];
     try {
       answers = await store.settle(
@@ -109,6 +110,8 @@ export class Settler {
       );
     } catch (error) {
       return this.again(letters, error);
+    } finally {
+      this.arrived(letters);
     }
     if (this.stopped.signal.aborted) return;
     const refused: Letter<Settlement>[] = [];
@@ -128,10 +131,13 @@ export class Settler {
 
   private async sendBurial(letter: Letter<Burial>): Promise<void> {
     const { store, worker } = this.options;
+    const letters = [letter];
+    this.onTheirWay.push(letters);
     for (let failures = 1; !this.stopped.signal.aborted; failures += 1) {
       try {
-        this.close(letter, await store.bury(this.options, worker, letter.item));
-        return;
+        const buried = await store.bury(this.options, worker, letter.item);
+        this.arrived(letters);
+        return this.close(letter, buried);
       } catch (error) {
         if (mayBeApplied(error)) letter.resent = true;
         this.failed(error, failures);
@@ -158,13 +164,15 @@ export class Settler {
     events.emit({ type: 'loopFailed', loop: 'settle', stream, group, error, failures });
   }
 
-  private close<Item extends { readonly id: EntryId }>(letter: Letter<Item>, settled: Settled): void {
+  private arrived(letters: readonly Letter[]): void {
+    const at = this.onTheirWay.indexOf(letters);
+    if (at >= 0) this.onTheirWay.splice(at, 1);
+  }
+
+  private close(letter: Letter, settled: Settled): void {
     if (this.stopped.signal.aborted) return;
-    const others = (this.open.get(letter.item.id) ?? 1) - 1;
-    if (others > 0) this.open.set(letter.item.id, others);
-    else this.open.delete(letter.item.id);
-    this.openCount -= 1;
-    letter.answered(settled, letter.resent);
+    this.open -= 1;
+    letter.answered(settled, letter.resent, letter.item.id);
     this.idle.fell();
   }
 }

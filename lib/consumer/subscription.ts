@@ -5,6 +5,7 @@ import { loopBackoffMs } from '../loop.js';
 import { LeaseLostError, ShutdownError } from '../rillkit.errors.js';
 import type { LoopName, Outcome, RillkitEvents } from '../rillkit.events.js';
 import type { ResolvedHandlerOptions, ResolvedOptions } from '../rillkit.options.js';
+import { compareIds } from '../store/entry-id.js';
 import type { Delivered, EntryId, GroupStart, Place, StreamStore, Taken } from '../store/stream-store.js';
 import { Audit } from './audit.js';
 import type { HandlerBinding } from './binding.js';
@@ -88,7 +89,7 @@ export class Subscription implements Place {
       clock,
       place: { stream: binding.stream, group: binding.group },
       worker,
-      knows: (id) => this.dispatcher.has(id) || this.settlements.settler.has(id),
+      known: () => new Set([...this.dispatcher.known(), ...this.settlements.settler.known()]),
     });
     this.dispatcher = new Dispatcher({
       binding,
@@ -168,13 +169,16 @@ export class Subscription implements Place {
   /** New messages have come for `asked`. */
   arrived(messages: readonly Delivered[], asked: number): void {
     this.answered('read');
+    const [first] = messages;
     const last = messages.at(-1);
+    // Redis hands each entry out once, in order; only a group that was made again may begin before what was read.
+    const again = first !== undefined && this.lastReadId !== null && compareIds(first.id, this.lastReadId) <= 0;
     if (last) {
       this.lastReadId = last.id;
       this.inquiry.touch();
     }
     if (this.stopping || !this.lease.held) this.settlements.handBack(messages, this.stopping ? 'shutdown' : 'leaseLost');
-    else this.dispatcher.read(messages, asked);
+    else this.dispatcher.read(messages, asked, again);
   }
 
   /** Due messages have come. */

@@ -70,9 +70,9 @@ describe('a worker that dies', () => {
 
   it('C7 with each attempt is followed by a dead letter, and the others are handled', { timeout: 60_000 }, async () => {
     const options = { maxRetries: 1 };
-    let running = true;
+    const over = new AbortController();
     const keeper = (async () => {
-      while (running) {
+      while (!over.signal.aborted) {
         const child = await floor.worker({ options, module: MODULE }).catch(() => null);
         await child?.ended;
       }
@@ -80,7 +80,7 @@ describe('a worker that dies', () => {
     await floor.publish({ exit: true }, ...many(20, {}));
     await expect.poll(async () => (await floor.deadLetters()).length, { timeout: 40_000 }).toBe(1);
     await floor.settled();
-    running = false;
+    over.abort();
     await processes.killAll();
     await keeper;
     const [letter] = await floor.deadLetters();
@@ -121,9 +121,9 @@ describe('reading ahead of a poison', () => {
     { timeout: 90_000 },
     async (maxRetries) => {
       const options = { maxRetries, concurrency: 1 };
-      let running = true;
+      const over = new AbortController();
       const keeper = (async () => {
-        while (running) {
+        while (!over.signal.aborted) {
           const child = await floor.worker({ options, module: MODULE }).catch(() => null);
           await child?.ended;
         }
@@ -132,7 +132,7 @@ describe('reading ahead of a poison', () => {
       await expect.poll(async () => (await floor.deadLetters()).length, { timeout: 60_000 }).toBeGreaterThan(0);
       await expect.poll(async () => new Set((await floor.lines('end')).map(({ id }) => id)).size, { timeout: 20_000 }).toBe(100);
       await floor.settled();
-      running = false;
+      over.abort();
       await processes.killAll();
       await keeper;
       expect(await floor.deadLetters()).toHaveLength(1);

@@ -37,11 +37,12 @@ export class Nudges {
     this.listeners.set(channel, listeners.add(heard));
     if (this.closed) return () => {};
     const connection = this.open();
-    if (listeners.size === 1 && connection.state === 'ready') this.send(connection, 'SUBSCRIBE', channel);
+    // Its own word, not ours: between its first SUBSCRIBE and our calling it ready, a listener may come too.
+    if (listeners.size === 1 && connection.client.status === 'ready') this.send(connection, 'SUBSCRIBE', channel);
     return () => {
       if (!listeners.delete(heard) || listeners.size > 0 || this.listeners.get(channel) !== listeners) return;
       this.listeners.delete(channel);
-      if (connection.state === 'ready') this.send(connection, 'UNSUBSCRIBE', channel);
+      if (connection.client.status === 'ready') this.send(connection, 'UNSUBSCRIBE', channel);
     };
   }
 
@@ -75,6 +76,9 @@ export class Nudges {
 
   private send(connection: Connection, command: 'SUBSCRIBE' | 'UNSUBSCRIBE', channel: string): void {
     const sent = command === 'SUBSCRIBE' ? connection.client.subscribe(channel) : connection.client.unsubscribe(channel);
-    sent.catch((error: unknown) => this.deps.events.emit({ type: 'loopFailed', loop: 'nudge', error, failures: 1 }));
+    sent.catch((error: unknown) => {
+      // Closed on the way: there is nothing left to hear.
+      if (!this.closed) this.deps.events.emit({ type: 'loopFailed', loop: 'nudge', error, failures: 1 });
+    });
   }
 }

@@ -1,9 +1,9 @@
 import { isStoreFault, type StoreError } from '../../rillkit.errors.js';
 import type { Burial, Buried, EntryId, Place, Settled, Settlement } from '../stream-store.js';
 import type { Argument, Connection } from './connection.js';
+import { compareIds } from '../entry-id.js';
 import { partsOf, trimOf } from './entries.js';
 import { isTooWide, repliedError } from './errors.js';
-import { compareIds } from './ids.js';
 import type { Keys } from './keys.js';
 import { idOf, listOf, pendingOf, textOf, timeOf, type Reply } from './replies.js';
 import { bury } from './scripts/bury.js';
