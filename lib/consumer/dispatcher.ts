@@ -114,8 +114,11 @@ export class Dispatcher implements DeliveryKeeper {
     this.turnOfDue = true;
     if (this.waiting.length === 0) this.waitingSinceMs = this.clock.monotonicMs();
     for (const message of messages) this.waiting.push(message);
-    // At the end of the turn, when the next read is on its way.
-    this.clock.endOfTurn(() => this.fill());
+    // At the end of the turn, when the next read is on its way; or was not worthwhile until what came has left its place.
+    this.clock.endOfTurn(() => {
+      this.fill();
+      this.options.ends.changed();
+    });
   }
 
   /** Messages that were due have come, or none; the slots kept for them are free for others. */
@@ -124,6 +127,14 @@ export class Dispatcher implements DeliveryKeeper {
     this.filling = true;
     for (const message of this.withoutRunning(messages)) this.start(message);
     this.filling = false;
+    this.fill();
+  }
+
+  /** A take, or a read, has failed. After a take the others have their turn, or they would wait for as long as it fails. */
+  failed({ take }: { readonly take: boolean }): void {
+    this.kept = 0;
+    this.more = true;
+    if (take) this.turnOfDue = false;
     this.fill();
   }
 

@@ -203,7 +203,7 @@ export class Subscription implements Place {
     this.trouble?.();
     this.trouble = clock.after(backoffMs(this.failures), () => {
       this.trouble = null;
-      this.dispatcher.taken([]);
+      this.dispatcher.failed({ take: loop === 'take' });
       this.onChange();
     });
   }
