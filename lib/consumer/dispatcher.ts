@@ -130,11 +130,10 @@ export class Dispatcher implements DeliveryKeeper {
     this.fill();
   }
 
-  /** A take, or a read, has failed. After a take the others have their turn, or they would wait for as long as it fails. */
-  failed({ take }: { readonly take: boolean }): void {
+  /** A take, or a read, has failed: no slot is kept for its answer. */
+  failed(): void {
     this.kept = 0;
     this.more = true;
-    if (take) this.turnOfDue = false;
     this.fill();
   }
 

@@ -42,6 +42,12 @@ export class Due {
     if (nextDueMs !== null) this.in(nextDueMs);
   }
 
+  /** The take has failed: those that are due are asked for again in `waitMs`. */
+  postponed(waitMs: number): void {
+    this.due = false;
+    this.in(waitMs);
+  }
+
   /** Nothing is taken any more, so nothing is waited for, whatever is still told. */
   stop(): void {
     this.stopped = true;

@@ -98,16 +98,20 @@ export class GroupReader {
     const { store, worker } = this.options;
     if (subscription.plan.take === 0 && subscription.plan.read === 0) return;
     const calls: Promise<void>[] = [];
+    // Told when both have ended: the slots kept for a take are not given away while it is under way.
+    const failures: { readonly loop: LoopName; readonly error: unknown }[] = [];
+    const ask = async (loop: LoopName, call: () => Promise<void>): Promise<void> => {
+      await call().catch((error: unknown) => failures.push({ loop, error }));
+    };
     if (plan.take > 0) {
       subscription.due.asked();
-      calls.push(this.guard(subscription, 'take', async () => subscription.taken(await store.take(subscription, worker, plan.take))));
+      calls.push(ask('take', async () => subscription.taken(await store.take(subscription, worker, plan.take))));
     }
     if (plan.read > 0 && subscription.dispatcher.more) {
-      calls.push(
-        this.guard(subscription, 'read', async () => subscription.arrived(await store.read(subscription, worker, plan.read), plan.read)),
-      );
+      calls.push(ask('read', async () => subscription.arrived(await store.read(subscription, worker, plan.read), plan.read)));
     }
     await Promise.all(calls);
+    for (const { loop, error } of failures) subscription.failed(loop, error);
   }
 
   private async block(ready: readonly Planned[]): Promise<void> {

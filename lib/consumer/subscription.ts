@@ -1,17 +1,16 @@
 import { elapsedSince, momentOf, type Cancel, type Clock, type Moment } from '../clock.js';
-import { attemptOf } from '../handlers/message.js';
 import { Lease } from '../liveness/lease.js';
 import { loopBackoffMs } from '../loop.js';
 import { LeaseLostError, ShutdownError } from '../rillkit.errors.js';
-import type { LoopName, Outcome, RillkitEvents } from '../rillkit.events.js';
+import type { LoopName, RillkitEvents } from '../rillkit.events.js';
 import type { ResolvedHandlerOptions, ResolvedOptions } from '../rillkit.options.js';
 import { compareIds } from '../store/entry-id.js';
 import type { Delivered, EntryId, GroupStart, Place, StreamStore, Taken } from '../store/stream-store.js';
 import { Audit } from './audit.js';
 import type { HandlerBinding } from './binding.js';
-import type { Delivery } from './delivery.js';
 import { Dispatcher, type Plan } from './dispatcher.js';
 import { Due } from './due.js';
+import { handledOf } from './handled.js';
 import { ReadAhead } from './read-ahead.js';
 import { Settlements } from './settlements.js';
 
@@ -104,7 +103,7 @@ export class Subscription implements Place {
         settle: (delivery) => this.settlements.settle(delivery),
         handBack: (delivered, why) => this.settlements.handBack(delivered, why),
         ackFirst: (delivery, acked) => this.settlements.ackFirst(delivery, acked),
-        handled: (delivery, durationMs) => this.handled(delivery, durationMs),
+        handled: (delivery, durationMs) => events.emit(handledOf(this, delivery, durationMs)),
         changed,
         spent: (id, attempt) => this.settlements.spent(id, attempt),
       },
@@ -200,12 +199,18 @@ export class Subscription implements Place {
     this.inquiry.suspect();
     this.groupMade = false;
     events.emit({ type: 'loopFailed', loop, stream: this.stream, group: this.group, error, failures: this.failures });
-    this.trouble?.();
-    this.trouble = clock.after(backoffMs(this.failures), () => {
-      this.trouble = null;
-      this.dispatcher.failed({ take: loop === 'take' });
-      this.onChange();
-    });
+    const waitMs = backoffMs(this.failures);
+    if (loop === 'take') {
+      // What is new is read on meanwhile: it must not wait for as long as a take fails.
+      this.due.postponed(waitMs);
+    } else {
+      this.trouble?.();
+      this.trouble = clock.after(waitMs, () => {
+        this.trouble = null;
+        this.onChange();
+      });
+    }
+    this.dispatcher.failed();
   }
 
   /** This one is asked for itself next: others of its group are busy, or a read on several failed for one of them. */
@@ -276,22 +281,6 @@ export class Subscription implements Place {
     this.onChange();
   }
 
-  private handled(delivery: Delivery, durationMs: number): void {
-    const { verdict, id, number } = delivery;
-    const error = verdict && 'error' in verdict ? verdict.error : (delivery.error ?? undefined);
-    const outcome = verdict ? OUTCOMES[verdict.is] : 'acked';
-    this.options.events.emit({
-      type: 'handled',
-      stream: this.stream,
-      group: this.group,
-      outcome,
-      durationMs,
-      id,
-      attempt: attemptOf(number),
-      ...(error === undefined ? {} : { error }),
-    });
-  }
-
   private worthARetry(error: unknown, message: Parameters<ResolvedHandlerOptions['retryIf']>[1]): boolean {
     try {
       return this.options.binding.options.retryIf(error, message);
@@ -303,5 +292,3 @@ export class Subscription implements Place {
     }
   }
 }
-
-const OUTCOMES = { ack: 'acked', retry: 'retried', release: 'released', dead: 'dead' } as const satisfies Record<string, Outcome>;

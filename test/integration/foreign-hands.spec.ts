@@ -172,6 +172,8 @@ describe('fewest and most', () => {
         if (n % 5 === 0 && attempt === 1) throw new Error('once');
       },
       options: { backoff: fixed(10), ...options },
+      // No beat and no end of a block may help out where somebody was not woken.
+      module: { liveness: { leaseMs: 60_000 }, blockMs: 30_000 },
     });
     await worker.untilConsuming();
     await scene.publish(300);
@@ -194,7 +196,7 @@ describe('free slots', () => {
     await scene.redis.multi(Array.from({ length: 6 }, (_, n) => ['xadd', scene.stream, '*', 'body', JSON.stringify({ n })])).exec();
     await worker.until(() => worker.runs.length === 6, 'six');
     await scene.publish(4);
-    await worker.until(() => worker.runs.length === 10, 'ten', 1_000);
+    await worker.until(() => worker.runs.length === 10, 'ten', 5_000);
     expect(worker.consumers.status()).toMatchObject([{ running: 10, waiting: 0 }]);
   });
 });
