@@ -61,15 +61,20 @@ export class Scene {
     }
   }
 
-  /** Stops all workers and holds what they leave against the oracle. `twice`: the fault of this test may make messages run again. */
+  /**
+   * Stops all workers and holds what they leave against the oracle. `twice`: the fault of this test may make messages run again.
+   * `unsure`: it is so close before the stop that a worker may leave its name for others to bury.
+   */
   async end({
     twice = false,
+    unsure = false,
     published = this.published,
     ...expected
-  }: Partial<Expected> & { readonly twice?: boolean } = {}): Promise<void> {
+  }: Partial<Expected> & { readonly twice?: boolean; readonly unsure?: boolean } = {}): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.stop()));
     expectEndedOnce(this.workers, published, { twice, stream: this.stream });
-    await expectAllEnded(this.server.url, { stream: this.stream, published, ...expected });
+    const names = this.workers.flatMap((worker) => worker.consumers.status().map((status) => status.worker));
+    await expectAllEnded(this.server.url, { stream: this.stream, published, ...(unsure ? { unburied: names } : {}), ...expected });
   }
 
   onClose(close: () => unknown): void {
