@@ -3,7 +3,7 @@ import type { Burial, Buried, Place, Settled, Settlement } from '../stream-store
 import type { Argument, Connection } from './connection.js';
 import { partsOf } from './entries.js';
 import { repliedError } from './errors.js';
-import { compareIds } from './ids.js';
+import { compareIds } from '../ids.js';
 import type { Keys } from './keys.js';
 import { listOf, textOf, type Reply } from './replies.js';
 import { bury } from './scripts/bury.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { compareIds } from '../../../lib/store/redis/ids.js';
+import { compareIds } from '../../../lib/store/ids.js';
 
 it('ids are ordered as numbers, also those that no JavaScript number holds', () => {
   const ordered = [

@@ -1,4 +1,4 @@
-import type { EntryId } from '../stream-store.js';
+import type { EntryId } from './stream-store.js';
 
 /** Orders entry ids as Redis does: by time, then by sequence, both as numbers, which may be larger than a JavaScript number holds. */
 export function compareIds(a: EntryId, b: EntryId): number {
