@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, inject } from 'vitest';
 import { leftOf, openStore } from '../support/redis-store.js';
 import { holdsTheContract, type StoreUnderTest } from './store-suite.js';
@@ -5,7 +6,10 @@ import { holdsTheContract, type StoreUnderTest } from './store-suite.js';
 async function open(cluster: boolean): Promise<StoreUnderTest> {
   const opened = await openStore(inject('redisUrl'), { cluster });
   const { store, redis } = opened;
-  const now = async (): Promise<number> => Number((await redis.time())[0]) * 1000;
+  const now = async (): Promise<number> => {
+    const [seconds, micros] = await redis.time();
+    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+  };
   return {
     store,
     deleteEntries: async (stream, ids) => void (await redis.xdel(store.keys.stream(stream), ...ids)),
@@ -13,6 +17,8 @@ async function open(cluster: boolean): Promise<StoreUnderTest> {
     endLease: async (place, worker, inMs) => void (await redis.zadd(store.keys.leases(place), (await now()) + inMs, worker)),
     pause: async (place) => void (await redis.zadd(store.keys.leases(place), 1, '~pause')),
     left: (place) => leftOf(opened, place),
+    pass: (ms) => sleep(ms),
+    now,
     close: () => opened.close(),
   };
 }
