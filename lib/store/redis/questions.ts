@@ -1,10 +1,6 @@
 import type { EntryId, Located, Place, StreamStats } from '../stream-store.js';
 import type { Argument, Connection } from './connection.js';
-<<<<<<< HEAD
 import { compareIds } from '../entry-id.js';
-=======
-import { compareIds } from '../entry-id.js';
->>>>>>> memory
 import type { Keys } from './keys.js';
 import { idOf, infoOf, listOf, numberOf, numberOrNullOf, pendingSummaryOf, scoresOf, textOf, timeOf, type Reply } from './replies.js';
 import { locate } from './scripts/locate.js';

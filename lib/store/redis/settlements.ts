@@ -3,11 +3,7 @@ import type { Burial, Buried, Place, Settled, Settlement } from '../stream-store
 import type { Argument, Connection } from './connection.js';
 import { partsOf } from './entries.js';
 import { repliedError } from './errors.js';
-<<<<<<< HEAD
 import { compareIds } from '../entry-id.js';
-=======
-import { compareIds } from '../entry-id.js';
->>>>>>> memory
 import type { Keys } from './keys.js';
 import { listOf, textOf, type Reply } from './replies.js';
 import { bury } from './scripts/bury.js';
