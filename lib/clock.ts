@@ -1,3 +1,5 @@
+import { MAX_TIMER_MS } from './option-checks.js';
+
 /** The one place that knows what time it is. All waiting in the library goes through it, so that a test can turn it. */
 export interface Clock {
   /** Milliseconds since 1970 by the machine's clock; may jump. For elapsed time see {@link elapsedSince}. */
@@ -18,7 +20,12 @@ export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(ms, run) {
-    const timer = setTimeout(run, ms);
+    let timer: NodeJS.Timeout;
+    const wait = (leftMs: number): void => {
+      // What is longer, Node calls at once.
+      timer = leftMs > MAX_TIMER_MS ? setTimeout(() => wait(leftMs - MAX_TIMER_MS), MAX_TIMER_MS) : setTimeout(run, leftMs);
+    };
+    wait(ms);
     return () => clearTimeout(timer);
   },
   endOfTurn: (run) => void setImmediate(run),

@@ -1,6 +1,6 @@
 /** Waiting until nothing is left of something that is counted elsewhere. */
 export class Idle {
-  private waiting: (() => void)[] = [];
+  private readonly waiting = new Set<() => void>();
 
   constructor(private readonly isIdle: () => boolean) {}
 
@@ -8,16 +8,19 @@ export class Idle {
   until(signal: AbortSignal): Promise<void> {
     if (this.isIdle() || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      this.waiting.push(resolve);
-      signal.addEventListener('abort', () => resolve(), { once: true });
+      const end = (): void => {
+        signal.removeEventListener('abort', end);
+        this.waiting.delete(end);
+        resolve();
+      };
+      this.waiting.add(end);
+      signal.addEventListener('abort', end, { once: true });
     });
   }
 
   /** To be called whenever the count has fallen. */
   fell(): void {
-    if (this.waiting.length === 0 || !this.isIdle()) return;
-    const waiting = this.waiting;
-    this.waiting = [];
-    for (const resolve of waiting) resolve();
+    if (this.waiting.size === 0 || !this.isIdle()) return;
+    for (const end of this.waiting) end();
   }
 }

@@ -1,6 +1,6 @@
 import type { Cancel, Clock } from '../clock.js';
 import type { Decidable, Decision, Message } from '../handlers/message.js';
-import { verdictOfDecision, verdictOfEnding, type Ending, type Verdict } from '../handlers/verdict.js';
+import { isDecision, verdictOfDecision, verdictOfEnding, type Ending, type Verdict } from '../handlers/verdict.js';
 import { HandlerTimeoutError } from '../rillkit.errors.js';
 import type { Delivered, EntryId } from '../store/stream-store.js';
 import type { ResolvedHandlerOptions } from '../rillkit.options.js';
@@ -67,17 +67,20 @@ export class Delivery implements Decidable {
     if (acked) this.verdict = { is: 'ack' };
     const { timeoutMs } = rules;
     if (timeoutMs !== null) this.cancelTimer = clock.after(timeoutMs, () => this.timedOut(timeoutMs));
-    let result: unknown;
     try {
-      result = invoke(message.body, message);
+      const result = invoke(message.body, message);
+      if (isThenable(result)) {
+        result.then(
+          () => this.end(message, { is: 'returned' }),
+          (error: unknown) => this.end(message, { is: 'threw', error }),
+        );
+        return;
+      }
     } catch (error) {
+      // Also what only looks like a promise: it may throw when it is asked.
       return this.end(message, { is: 'threw', error });
     }
-    if (!isThenable(result)) return this.end(message, { is: 'returned' });
-    result.then(
-      () => this.end(message, { is: 'returned' }),
-      (error: unknown) => this.end(message, { is: 'threw', error }),
-    );
+    this.end(message, { is: 'returned' });
   }
 
   /** The handler's own word; the first one counts. With `manual` it takes effect at once, else when the handler has ended. */
@@ -95,10 +98,16 @@ export class Delivery implements Decidable {
     this.abort(reason);
   }
 
-  /** Gives up on the handler: whatever it still does changes nothing. */
+  /** Gives up on the handler: whatever it still does changes nothing. What it has decided holds; `verdict` is for one that has not. */
   giveUp(verdict: Verdict): void {
-    this.conclude(verdict);
+    const { decision, message } = this;
+    this.conclude(decision && message ? verdictOfDecision(this.keeper.rules, message, decision) : verdict);
     this.letGo();
+  }
+
+  /** Whether its slot is free: nothing that comes later may start it. */
+  get isOver(): boolean {
+    return this.free;
   }
 
   /** Never started, and another's to decide on. */
@@ -116,7 +125,7 @@ export class Delivery implements Decidable {
     if (this.free) return;
     if (ending.is === 'threw') this.error = ending.error;
     const { rules } = this.keeper;
-    const own = ending.is === 'threw' && this.interrupted ? { is: 'interrupted' as const } : ending;
+    const own = ending.is === 'threw' && this.interrupted && !isDecision(ending.error) ? { is: 'interrupted' as const } : ending;
     const verdict = this.decision ? verdictOfDecision(rules, message, this.decision) : verdictOfEnding(rules, message, own);
     if (verdict) this.conclude(verdict);
     if (this.verdict) this.letGo();
@@ -127,14 +136,10 @@ export class Delivery implements Decidable {
     this.abort(error);
     this.cancelTimer = this.keeper.clock.after(this.keeper.abortMs, () => {
       const { message } = this;
-      if (message && !this.free) this.giveUp(this.verdictOfTimeout(message, error));
+      if (!message || this.free) return;
+      const verdict = verdictOfEnding(this.keeper.rules, message, { is: 'threw', error });
+      this.giveUp(verdict ?? { is: 'retry', delayMs: null, error });
     });
-  }
-
-  private verdictOfTimeout(message: Message, error: HandlerTimeoutError): Verdict {
-    const { rules } = this.keeper;
-    if (this.decision) return verdictOfDecision(rules, message, this.decision);
-    return verdictOfEnding(rules, message, { is: 'threw', error }) ?? { is: 'retry', delayMs: null, error };
   }
 
   private conclude(verdict: Verdict): void {

@@ -114,8 +114,11 @@ export class Dispatcher implements DeliveryKeeper {
     this.turnOfDue = true;
     if (this.waiting.length === 0) this.waitingSinceMs = this.clock.monotonicMs();
     for (const message of messages) this.waiting.push(message);
-    // At the end of the turn, when the next read is on its way.
-    this.clock.endOfTurn(() => this.fill());
+    // At the end of the turn, when the next read is on its way; or was not worthwhile until what came has left its place.
+    this.clock.endOfTurn(() => {
+      this.fill();
+      this.options.ends.changed();
+    });
   }
 
   /** Messages that were due have come, or none; the slots kept for them are free for others. */
@@ -124,6 +127,13 @@ export class Dispatcher implements DeliveryKeeper {
     this.filling = true;
     for (const message of this.withoutRunning(messages)) this.start(message);
     this.filling = false;
+    this.fill();
+  }
+
+  /** A take, or a read, has failed: no slot is kept for its answer. */
+  failed(): void {
+    this.kept = 0;
+    this.more = true;
     this.fill();
   }
 
@@ -206,10 +216,14 @@ export class Dispatcher implements DeliveryKeeper {
   }
 
   private begin(delivery: Delivery, prepared: Prepared): void {
+    // Handed back while its body was still being checked.
+    if (delivery.isOver) return;
     if (!(prepared instanceof Message)) return delivery.giveUp(prepared);
     if (!this.options.ends.mayStart()) return delivery.giveUp({ is: 'release', delayMs: 0 });
     if (this.rules.ackPolicy !== 'ackFirst') return delivery.run(prepared, { acked: false });
     this.options.ends.ackFirst(delivery, (may) => {
+      // Given up while its ack had no answer.
+      if (delivery.isOver) return;
       if (may) delivery.run(prepared, { acked: true });
       else delivery.drop();
     });

@@ -5,6 +5,7 @@ export class Due {
   private timer: { readonly atMs: number; readonly cancel: Cancel } | null = null;
   private due = false;
   private heard = false;
+  private stopped = false;
 
   constructor(
     private readonly clock: Clock,
@@ -18,6 +19,7 @@ export class Due {
 
   /** One is due in `delayMs` milliseconds, now where that is 0 or less. */
   in(delayMs: number): void {
+    if (this.stopped) return;
     if (delayMs <= 0) return this.now();
     const atMs = this.clock.monotonicMs() + delayMs;
     if (this.timer && this.timer.atMs <= atMs) return;
@@ -40,7 +42,15 @@ export class Due {
     if (nextDueMs !== null) this.in(nextDueMs);
   }
 
+  /** The take has failed: those that are due are asked for again in `waitMs`. */
+  postponed(waitMs: number): void {
+    this.due = false;
+    this.in(waitMs);
+  }
+
+  /** Nothing is taken any more, so nothing is waited for, whatever is still told. */
   stop(): void {
+    this.stopped = true;
     this.timer?.cancel();
     this.timer = null;
     this.due = false;

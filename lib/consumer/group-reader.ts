@@ -23,6 +23,12 @@ interface Planned {
   readonly plan: Plan;
 }
 
+/** The blocking read under way: for whom, and its end, with all that it brought. */
+interface Blocked {
+  readonly on: ReadonlySet<Subscription>;
+  readonly over: Promise<void>;
+}
+
 /**
  * Gets messages for all subscriptions of one group, in one loop: takes what is due and reads what is new where there may be some, at once and
  * without blocking; else waits in one blocking read on all streams that have room. Reads, takes and audits of a subscription follow each
@@ -31,8 +37,7 @@ interface Planned {
 export class GroupReader {
   private readonly loop: Loop;
   private readonly reader: BlockingReader;
-  /** The streams of the blocking read under way. */
-  private blockedOn: ReadonlySet<Subscription> | null = null;
+  private blocked: Blocked | null = null;
   private breakingOff = false;
   private waking = false;
   private resume: (() => void) | null = null;
@@ -60,7 +65,7 @@ export class GroupReader {
   /** Something has changed: looked at once, when this turn is over, so that reads stay large and meet the settlements on their way. */
   wake(): void {
     this.changed = true;
-    if (this.waking || (!this.resume && !this.blockedOn)) return;
+    if (this.waking || (!this.resume && !this.blocked)) return;
     this.waking = true;
     this.options.clock.endOfTurn(() => {
       this.waking = false;
@@ -79,7 +84,10 @@ export class GroupReader {
 
     const atOnce = planned.filter(({ subscription, plan }) => plan.take > 0 || (plan.read > 0 && subscription.dispatcher.more));
     if (atOnce.length > 0) {
-      await Promise.all(atOnce.map((one) => this.askAtOnce(one)));
+      // Beside a busy stream there may never be time to wait for the others, so they are asked too.
+      for (const { subscription, plan } of planned) if (plan.read > 0 && subscription.isQuiet) subscription.readAlone();
+      const asked = planned.filter(({ subscription, plan }) => plan.take > 0 || (plan.read > 0 && subscription.dispatcher.more));
+      await Promise.all(asked.map((one) => this.askAtOnce(one)));
       return;
     }
     const ready = planned.filter(({ subscription, plan }) => plan.read > 0 && subscription.plan.read > 0);
@@ -95,26 +103,32 @@ export class GroupReader {
     const { store, worker } = this.options;
     if (subscription.plan.take === 0 && subscription.plan.read === 0) return;
     const calls: Promise<void>[] = [];
+    // Told when both have ended: the slots kept for a take are not given away while it is under way.
+    const failures: { readonly loop: LoopName; readonly error: unknown }[] = [];
+    const ask = async (loop: LoopName, call: () => Promise<void>): Promise<void> => {
+      await call().catch((error: unknown) => failures.push({ loop, error }));
+    };
     if (plan.take > 0) {
       subscription.due.asked();
-      calls.push(this.guard(subscription, 'take', async () => subscription.taken(await store.take(subscription, worker, plan.take))));
+      calls.push(ask('take', async () => subscription.taken(await store.take(subscription, worker, plan.take))));
     }
     if (plan.read > 0 && subscription.dispatcher.more) {
-      calls.push(
-        this.guard(subscription, 'read', async () => subscription.arrived(await store.read(subscription, worker, plan.read), plan.read)),
-      );
+      calls.push(ask('read', async () => subscription.arrived(await store.read(subscription, worker, plan.read), plan.read)));
     }
     await Promise.all(calls);
+    for (const { loop, error } of failures) subscription.failed(loop, error);
   }
 
   private async block(ready: readonly Planned[]): Promise<void> {
     const { group, worker, blockMs } = this.options;
     const count = Math.min(...ready.map(({ plan }) => plan.read));
     const streams = ready.map(({ subscription }) => subscription.stream);
-    this.blockedOn = new Set(ready.map(({ subscription }) => subscription));
+    const on = new Set(ready.map(({ subscription }) => subscription));
+    // What changed while this step was on its way would go unseen until the read ends.
+    if (this.changed && this.isWanted(on)) return;
+    let ended = (): void => {};
+    this.blocked = { on, over: new Promise((resolve) => (ended = resolve)) };
     try {
-      // What changed while this step was on its way would go unseen until the read ends.
-      if (this.changed && this.isWanted(this.blockedOn)) return;
       const replies = await this.reader.read({ group, worker, streams, count, blockMs });
       const byStream = new Map(replies.map(({ stream, messages }) => [stream, messages]));
       for (const { subscription } of ready) subscription.arrived(byStream.get(subscription.stream) ?? [], count);
@@ -124,16 +138,17 @@ export class GroupReader {
       if (ready.length > 1 && !isStoreFault(error, 'unavailable')) for (const { subscription } of ready) subscription.readAlone();
       else for (const { subscription } of ready) subscription.failed('read', error);
     } finally {
-      this.blockedOn = null;
+      this.blocked = null;
+      ended();
     }
   }
 
   /** Whether something is to be asked for that the blocking read under way does not bring. */
-  private isWanted(blockedOn: ReadonlySet<Subscription>): boolean {
+  private isWanted(on: ReadonlySet<Subscription>): boolean {
     return this.options.subscriptions.some((one) => {
       if (one.auditIsDue(Infinity)) return true;
       const { take, read } = one.plan;
-      if (blockedOn.has(one)) return take > 0 || read === 0;
+      if (on.has(one)) return take > 0 || read === 0;
       return take > 0 || read > 0;
     });
   }
@@ -153,7 +168,11 @@ export class GroupReader {
     if (this.breakingOff) return;
     this.breakingOff = true;
     try {
-      while (this.blockedOn && this.isWanted(this.blockedOn)) await this.reader.interrupt();
+      while (this.blocked && this.isWanted(this.blocked.on)) {
+        const { over } = this.blocked;
+        await this.reader.interrupt();
+        await over;
+      }
     } catch (error) {
       this.options.events.emit({ type: 'loopFailed', loop: 'read', error, failures: 1 });
     }

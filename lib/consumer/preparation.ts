@@ -4,7 +4,8 @@ import type { Envelope } from '../broker/codec.js';
 import { attemptOf, Message, type Decidable } from '../handlers/message.js';
 import type { DeadLetterReason } from '../broker/dead-letter-fields.js';
 import type { Verdict } from '../handlers/verdict.js';
-import { isRillkitError } from '../rillkit.errors.js';
+import { isOptions } from '../option-checks.js';
+import { BodyError, isRillkitError } from '../rillkit.errors.js';
 import type { Delivered, EntryId } from '../store/stream-store.js';
 import type { HandlerBinding } from './binding.js';
 
@@ -39,6 +40,7 @@ export function prepare(by: Preparer, delivered: Delivered, decidable: Decidable
   let envelope: Envelope;
   try {
     envelope = definition.codec.decode(delivered.fields);
+    if (!isOptions(envelope)) throw new BodyError(`The codec ${definition.codec.name} answered no envelope.`);
   } catch (error) {
     return dead('undecodable', error);
   }

@@ -11,6 +11,7 @@ export interface ReadAheadOptions {
   readonly concurrency: number;
   readonly count: number;
   readonly maxRetries: number;
+  readonly maxHandBacks: number;
 }
 
 /**
@@ -31,9 +32,11 @@ export class ReadAhead {
   }
 
   get allowance(): number {
-    const { prefetch, concurrency, count, maxRetries } = this.options;
+    const { prefetch, concurrency, count, maxRetries, maxHandBacks } = this.options;
     if (maxRetries === 0) return 0;
     if (prefetch !== 'auto') return prefetch;
+    // What stalls is handed back, and that would cost it an attempt.
+    if (maxHandBacks === 0) return 0;
     if (this.meanMs === null || this.stalled) return 0;
     return this.meanMs * count <= READ_AHEAD_MS * concurrency ? count : Math.floor((READ_AHEAD_MS * concurrency) / this.meanMs);
   }

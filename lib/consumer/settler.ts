@@ -1,6 +1,7 @@
 import { sleep, type Clock } from '../clock.js';
 import { Idle } from '../idle.js';
 import { loopBackoffMs } from '../loop.js';
+import { isStoreFault } from '../rillkit.errors.js';
 import type { RillkitEvents } from '../rillkit.events.js';
 import {
   MAX_BATCH,
@@ -138,7 +139,7 @@ export class Settler {
         this.arrived(letters);
         return this.close(letter, buried);
       } catch (error) {
-        letter.resent = true;
+        if (mayBeApplied(error)) letter.resent = true;
         this.failed(error, failures);
         await sleep(this.options.clock, this.backoffMs(failures), this.stopped.signal);
       }
@@ -147,7 +148,7 @@ export class Settler {
 
   private async again(letters: Letter<Settlement>[], error: unknown): Promise<void> {
     if (this.stopped.signal.aborted) return;
-    for (const letter of letters) letter.resent = true;
+    if (mayBeApplied(error)) for (const letter of letters) letter.resent = true;
     this.letters.unshift(...letters);
     if (this.waiting) return;
     this.waiting = true;
@@ -175,3 +176,6 @@ export class Settler {
     this.idle.fell();
   }
 }
+
+/** All but what never left: a script that failed may have gone half of its way. */
+const mayBeApplied = (error: unknown): boolean => !isStoreFault(error, 'unavailable') || error.applied !== 'no';

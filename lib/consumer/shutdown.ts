@@ -7,7 +7,7 @@ import { MAX_BATCH, type SignOff, type StreamStore } from '../store/stream-store
 import type { GroupConsumption } from './consumers.js';
 import type { Subscription } from './subscription.js';
 
-/** How long the last settlements and the sign-off may take behind the grace, milliseconds. */
+/** How long the last settlements may take behind the grace, and the sign-off behind them, milliseconds. */
 const SIGN_OFF_MS = 1_000;
 
 export interface ShutdownDeps {
@@ -35,7 +35,7 @@ export class Shutdown {
 
   async run(): Promise<void> {
     const { clock, limits, groups, heartbeat } = this.deps;
-    const cancel = clock.after(limits.graceMs + limits.abortMs + SIGN_OFF_MS, () => this.late.abort());
+    const cancels = [clock.after(limits.graceMs + limits.abortMs + SIGN_OFF_MS, () => this.late.abort())];
     try {
       for (const { silence } of groups) silence();
       for (const subscription of this.subscriptions) subscription.drain();
@@ -46,10 +46,12 @@ export class Shutdown {
       for (const subscription of this.subscriptions) this.abandon(subscription);
       const left = await Promise.all(reading.map(async ({ subscriptions, ended }) => ({ subscriptions, sure: (await ended) === 'ended' })));
       await Promise.all(this.subscriptions.map(({ settlements }) => settlements.settler.idle.until(this.late.signal)));
+      // Nothing of ours is pending any more, so the rest is worth no longer wait: what fails is done by others when the lease is over.
+      cancels.push(clock.after(SIGN_OFF_MS, () => this.late.abort()));
       await this.inTime(heartbeat.stop(), undefined);
       await this.signOff(left);
     } finally {
-      cancel();
+      for (const cancel of cancels) cancel();
       this.late.abort();
       for (const subscription of this.subscriptions) subscription.stop();
     }
@@ -113,10 +115,12 @@ export class Shutdown {
 
   /** The promise's end, or `otherwise` when time is up. */
   private inTime<Value>(promise: Promise<Value>, otherwise: Value): Promise<Value> {
-    if (this.late.signal.aborted) return Promise.resolve(otherwise);
+    const { signal } = this.late;
     return new Promise((resolve, reject) => {
-      this.late.signal.addEventListener('abort', () => resolve(otherwise), { once: true });
-      promise.then(resolve, reject);
+      const end = (): void => resolve(otherwise);
+      if (signal.aborted) end();
+      signal.addEventListener('abort', end, { once: true });
+      promise.finally(() => signal.removeEventListener('abort', end)).then(resolve, reject);
     });
   }
 }

@@ -1,17 +1,16 @@
 import { elapsedSince, momentOf, type Cancel, type Clock, type Moment } from '../clock.js';
-import { attemptOf } from '../handlers/message.js';
 import { Lease } from '../liveness/lease.js';
 import { loopBackoffMs } from '../loop.js';
 import { LeaseLostError, ShutdownError } from '../rillkit.errors.js';
-import type { LoopName, Outcome, RillkitEvents } from '../rillkit.events.js';
+import type { LoopName, RillkitEvents } from '../rillkit.events.js';
 import type { ResolvedHandlerOptions, ResolvedOptions } from '../rillkit.options.js';
 import { compareIds } from '../store/entry-id.js';
 import type { Delivered, EntryId, GroupStart, Place, StreamStore, Taken } from '../store/stream-store.js';
 import { Audit } from './audit.js';
 import type { HandlerBinding } from './binding.js';
-import type { Delivery } from './delivery.js';
 import { Dispatcher, type Plan } from './dispatcher.js';
 import { Due } from './due.js';
+import { handledOf } from './handled.js';
 import { ReadAhead } from './read-ahead.js';
 import { Settlements } from './settlements.js';
 
@@ -41,6 +40,9 @@ export interface SubscriptionOptions {
   readonly worker: string;
   readonly module: ResolvedOptions;
 }
+
+/** The longest that a stream goes unasked beside others of its group that are busy, milliseconds. */
+const QUIET_MS = 20;
 
 const NOTHING: Plan = { take: 0, read: 0 };
 
@@ -101,7 +103,7 @@ export class Subscription implements Place {
         settle: (delivery) => this.settlements.settle(delivery),
         handBack: (delivered, why) => this.settlements.handBack(delivered, why),
         ackFirst: (delivery, acked) => this.settlements.ackFirst(delivery, acked),
-        handled: (delivery, durationMs) => this.handled(delivery, durationMs),
+        handled: (delivery, durationMs) => events.emit(handledOf(this, delivery, durationMs)),
         changed,
         spent: (id, attempt) => this.settlements.spent(id, attempt),
       },
@@ -135,6 +137,11 @@ export class Subscription implements Place {
     return !this.inquiry.suspected;
   }
 
+  /** Whether its stream has not been asked for so long that it should be. */
+  get isQuiet(): boolean {
+    return this.lastReadAt === null || elapsedSince(this.options.clock, this.lastReadAt) >= QUIET_MS;
+  }
+
   /** Makes the group where it is not there; made again, it begins where this process stopped reading, if that entry still exists. */
   async ensureGroup(): Promise<void> {
     if (this.groupMade) return;
@@ -160,7 +167,7 @@ export class Subscription implements Place {
 
   /** New messages have come for `asked`. */
   arrived(messages: readonly Delivered[], asked: number): void {
-    this.answered();
+    this.answered('read');
     const [first] = messages;
     const last = messages.at(-1);
     // Redis hands each entry out once, in order; only a group that was made again may begin before what was read.
@@ -175,7 +182,7 @@ export class Subscription implements Place {
 
   /** Due messages have come. */
   taken({ messages, lost, nextDueMs }: Taken): void {
-    this.answered();
+    this.answered('take');
     if (messages.length > 0) this.inquiry.touch();
     if (lost.length > 0) this.options.events.emit({ type: 'lost', stream: this.stream, group: this.group, count: lost.length });
     this.due.answered(nextDueMs);
@@ -192,15 +199,21 @@ export class Subscription implements Place {
     this.inquiry.suspect();
     this.groupMade = false;
     events.emit({ type: 'loopFailed', loop, stream: this.stream, group: this.group, error, failures: this.failures });
-    this.trouble?.();
-    this.trouble = clock.after(backoffMs(this.failures), () => {
-      this.trouble = null;
-      this.dispatcher.taken([]);
-      this.onChange();
-    });
+    const waitMs = backoffMs(this.failures);
+    if (loop === 'take') {
+      // What is new is read on meanwhile: it must not wait for as long as a take fails.
+      this.due.postponed(waitMs);
+    } else {
+      this.trouble?.();
+      this.trouble = clock.after(waitMs, () => {
+        this.trouble = null;
+        this.onChange();
+      });
+    }
+    this.dispatcher.failed();
   }
 
-  /** A read on several streams failed for one of them: this one is asked alone next. */
+  /** This one is asked for itself next: others of its group are busy, or a read on several failed for one of them. */
   readAlone(): void {
     this.dispatcher.more = true;
   }
@@ -250,12 +263,14 @@ export class Subscription implements Place {
     return startFrom === 'beginning' || startFrom === 'new' ? startFrom : { after: startFrom };
   }
 
-  private answered(): void {
+  private answered(loop: 'read' | 'take'): void {
     const { stream, group, failing, failures } = this;
+    this.lastReadAt = momentOf(this.options.clock);
+    // One may work while the other does not: its waits must grow all the same.
+    if ((failing === 'read' || failing === 'take') && failing !== loop) return;
     if (failing) this.options.events.emit({ type: 'loopRecovered', loop: failing, stream, group, failures });
     this.failing = null;
     this.failures = 0;
-    this.lastReadAt = momentOf(this.options.clock);
   }
 
   private leaseLost(): void {
@@ -264,22 +279,6 @@ export class Subscription implements Place {
     this.dispatcher.interrupt('leaseLost', new LeaseLostError());
     events.emit({ type: 'leaseLost', stream: this.stream, group: this.group, worker: this.worker });
     this.onChange();
-  }
-
-  private handled(delivery: Delivery, durationMs: number): void {
-    const { verdict, id, number } = delivery;
-    const error = verdict && 'error' in verdict ? verdict.error : (delivery.error ?? undefined);
-    const outcome = verdict ? OUTCOMES[verdict.is] : 'acked';
-    this.options.events.emit({
-      type: 'handled',
-      stream: this.stream,
-      group: this.group,
-      outcome,
-      durationMs,
-      id,
-      attempt: attemptOf(number),
-      ...(error === undefined ? {} : { error }),
-    });
   }
 
   private worthARetry(error: unknown, message: Parameters<ResolvedHandlerOptions['retryIf']>[1]): boolean {
@@ -293,5 +292,3 @@ export class Subscription implements Place {
     }
   }
 }
-
-const OUTCOMES = { ack: 'acked', retry: 'retried', release: 'released', dead: 'dead' } as const satisfies Record<string, Outcome>;

@@ -43,7 +43,7 @@ function bindOne(handler: FoundHandler, options: ResolvedOptions): HandlerBindin
 
 const refOf = (handler: FoundHandler): string => (handler.host ? `${handler.name} (${handler.host.name})` : handler.name);
 
-/** `orders-dlq` holds the dead letters of `orders`; and on a Cluster `orders` is stored under `{orders}`. */
+/** `orders-dlq` holds the dead letters of `orders`; and on a Cluster `orders` is stored under `{orders}`, its dead letters under `{orders}-dlq`. */
 function refuseMeetingNames(names: ReadonlySet<string>): void {
   for (const name of names) {
     if (names.has(`${name}-dlq`)) {
@@ -51,9 +51,10 @@ function refuseMeetingNames(names: ReadonlySet<string>): void {
         `"${name}-dlq" is where the dead letters of "${name}" go; no stream of that name can be handled beside it. Rename one of them.`,
       );
     }
-    if (names.has(`{${name}}`)) {
+    for (const meeting of [`{${name}}`, `{${name}}-dlq`]) {
+      if (!names.has(meeting)) continue;
       throw new NameError(
-        `"${name}" and "{${name}}" are one key on a Cluster; they cannot be handled in one application. Rename one of them.`,
+        `"${name}" and "${meeting}" meet in one key on a Cluster; they cannot be handled in one application. Rename one of them.`,
       );
     }
   }

@@ -51,6 +51,9 @@ export function verdictOfEnding(rules: Rules, message: Message, ending: Ending):
   }
 }
 
+/** Whether a handler that threw this has decided by it. */
+export const isDecision = (error: unknown): boolean => error instanceof RejectMessage || error instanceof RetryMessage;
+
 function verdictOfError(rules: Rules, message: Message, error: unknown): Verdict {
   if (error instanceof RejectMessage) return { is: 'dead', reason: 'rejected', error };
   if (error instanceof RetryMessage) return failed(rules, message, error.delayMs ?? null, error);

@@ -33,7 +33,7 @@ export interface BeatListener {
 }
 
 export interface HeartbeatOptions {
-  readonly store: Pick<StreamStore, 'beat' | 'heartbeat' | 'recover'>;
+  readonly store: Pick<StreamStore, 'ready' | 'beat' | 'heartbeat' | 'recover'>;
   readonly clock: Clock;
   readonly events: RillkitEvents;
   readonly liveness: ResolvedOptions['liveness'];
@@ -66,14 +66,15 @@ export class Heartbeat {
   }
 
   start(): void {
+    const { store, clock, liveness } = this.options;
+    const beatMs = liveness.leaseMs / BEATS_PER_LEASE;
     this.loop.start(async (signal) => {
-      const startedAt = momentOf(this.options.clock);
+      // A start takes as long as it takes, and the connection tells of its trouble by itself. When it is there, the next beat is at once.
+      await store.ready(beatMs, signal);
+      if (signal.aborted) return;
+      const startedAt = momentOf(clock);
       await this.runOnce();
-      await sleep(
-        this.options.clock,
-        this.options.liveness.leaseMs / BEATS_PER_LEASE - elapsedSince(this.options.clock, startedAt),
-        signal,
-      );
+      await sleep(clock, beatMs - elapsedSince(clock, startedAt), signal);
     });
   }
 

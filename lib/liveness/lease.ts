@@ -16,6 +16,7 @@ export class Lease {
   private sentAt: Moment | null = null;
   private cancel: Cancel | null = null;
   private now: LeaseState = 'none';
+  private stopped = false;
 
   constructor(
     private readonly clock: Clock,
@@ -36,6 +37,7 @@ export class Lease {
   /** A beat that was sent at `sentAt` has been answered. */
   renewed(sentAt: Moment): 'first' | 'kept' | 'regained' | 'tooLate' {
     const before = this.state;
+    if (this.stopped) return 'tooLate';
     if (elapsedSince(this.clock, sentAt) >= this.leaseMs) return 'tooLate';
     this.sentAt = sentAt;
     this.now = 'held';
@@ -52,8 +54,9 @@ export class Lease {
     this.onLost();
   }
 
-  /** No longer watched: the worker has signed off. */
+  /** No longer watched: the worker has signed off, and a beat that is answered later renews nothing. */
   stop(): void {
+    this.stopped = true;
     this.cancel?.();
     this.now = 'none';
   }

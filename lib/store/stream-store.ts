@@ -162,7 +162,7 @@ export interface BlockingReader {
     readonly blockMs: number;
   }): Promise<readonly { readonly stream: string; readonly messages: readonly Delivered[] }[]>;
   /**
-   * Breaks off the read under way. Ends when that read has: `ended` says that the server will not serve it any more, `unsure` that it may
+   * Breaks off the read under way, which answers nothing then, or rejects as `interrupted` where there was no connection. Ends when that read has: `ended` says that the server will not serve it any more, `unsure` that it may
    * (its connection is gone and could not be killed).
    */
   interrupt(): Promise<'ended' | 'unsure'>;
@@ -182,11 +182,11 @@ export interface StreamStore {
   /** Closes all connections, at once where they hang; never rejects. */
   close(): Promise<void>;
   readonly state: ConnectionState;
-  /** Ends when the store can be talked to, or `waitMs` is over: `false` then. */
-  ready(waitMs: number): Promise<boolean>;
+  /** Ends when the store can be talked to, or `waitMs` is over, or `signal` aborts: `false` then. */
+  ready(waitMs: number, signal?: AbortSignal): Promise<boolean>;
   ping(): Promise<void>;
 
-  /** Adds one entry and answers its id. Waits at most `waitMs` for a connection, and as long for the answer. */
+  /** Adds one entry and answers its id. Waits at most `waitMs` in all, for a connection and for the answer. */
   append(stream: string, fields: Fields, options: { readonly trim?: Trim | undefined; readonly waitMs: number }): Promise<EntryId>;
 
   /** Makes the group (and the stream) at `from`, if it is not there. */

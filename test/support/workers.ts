@@ -1,6 +1,7 @@
 import { Broker } from '../../lib/broker/broker.js';
 import { Stream } from '../../lib/broker/stream.js';
 import { systemClock } from '../../lib/clock.js';
+import type { HandlerBinding } from '../../lib/consumer/binding.js';
 import { Consumers } from '../../lib/consumer/consumers.js';
 import type { Message } from '../../lib/handlers/message.js';
 import { Resurrector } from '../../lib/liveness/resurrector.js';
@@ -15,11 +16,14 @@ export interface WorkerOptions {
   readonly handler: (body: never, message: Message) => unknown;
   readonly options?: StreamHandlerOptions;
   readonly module?: RillkitModuleOptions;
+  /** More handlers in the same process. */
+  readonly also?: readonly Pick<WorkerOptions, 'stream' | 'group' | 'handler' | 'options'>[];
 }
 
 /** One start of a handler. */
 export interface Run {
   readonly id: string;
+  readonly stream: string;
   readonly attempt: number;
   readonly number: number;
   readonly atMs: number;
@@ -62,27 +66,32 @@ export class Worker {
   private readonly moduleOptions: ReturnType<typeof resolveOptions>;
 
   start(): this {
-    const { handler, options = {} } = this.params;
-    const { stream, group } = this;
     this.store.start();
     this.resurrector.start();
-    this.consumers.start([
-      {
-        stream: stream.name,
-        group,
-        definition: stream,
-        options: resolveHandlerOptions(options, { id: 'Test.handler', stream, defaults: this.moduleOptions.defaults }),
-        invoke: (body, message) => {
-          this.runs.push({ id: message.id, attempt: message.attempt, number: message.number, atMs: Date.now() });
-          try {
-            return Reflect.apply(handler, undefined, [body, message]);
-          } finally {
-            this.wake();
-          }
-        },
-      },
-    ]);
+    this.consumers.start([this.params, ...(this.params.also ?? [])].map((one, at) => this.bind(one, `Test.handler${at}`)));
     return this;
+  }
+
+  private bind(
+    { handler, group = this.group, options = {}, ...rest }: Pick<WorkerOptions, 'stream' | 'group' | 'handler' | 'options'>,
+    id: string,
+  ): HandlerBinding {
+    const stream = typeof rest.stream === 'string' ? new Stream(rest.stream) : rest.stream;
+    return {
+      stream: stream.name,
+      group,
+      definition: stream,
+      options: resolveHandlerOptions(options, { id, stream, defaults: this.moduleOptions.defaults }),
+      invoke: (body, message) => {
+        const { number, attempt } = message;
+        this.runs.push({ id: message.id, stream: stream.name, attempt, number, atMs: Date.now() });
+        try {
+          return Reflect.apply(handler, undefined, [body, message]);
+        } finally {
+          this.wake();
+        }
+      },
+    };
   }
 
   /** Ends as an application does. */
@@ -150,6 +159,7 @@ const EVENT_TYPES = [
   'connected',
   'disconnected',
   'loopFailed',
+  'loopRecovered',
   'callbackFailed',
   'unboundedStream',
 ] as const satisfies RillkitEvent['type'][];

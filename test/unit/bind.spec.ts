@@ -53,6 +53,8 @@ describe('binding a handler', () => {
   it('N6 refuses a stream that is named like the dead letters of another, and one that meets another on a Cluster', () => {
     expect(() => bound([handler('orders-dlq'), handler('orders')])).toThrow(NameError);
     expect(() => bound([handler('orders'), handler('{orders}')])).toThrow(NameError);
+    expect(() => bound([handler('{orders}-dlq'), handler('orders')])).toThrow(NameError);
+    expect(() => bound([handler('{orders}-dlq'), handler('{orders}')])).toThrow(NameError);
     expect(bound([handler('orders-dlq')])).toHaveLength(1);
   });
 });

@@ -5,7 +5,7 @@ import { ManualClock } from '../support/manual-clock.js';
 function make() {
   const clock = new ManualClock();
   let told = 0;
-  const due = new Due(clock, () => (told += 1));
+  const due = new Due(clock, () => void (told += 1));
   return { clock, due, told: () => told };
 }
 
@@ -52,6 +52,21 @@ describe('what is known of due messages', () => {
     const { clock, due } = make();
     due.in(500);
     due.stop();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('due messages of a subscription that has stopped', () => {
+  it('are heard of no more, and leave no timer behind', () => {
+    const clock = new ManualClock();
+    let told = 0;
+    const due = new Due(clock, () => void (told += 1));
+    due.stop();
+    due.in(0);
+    due.in(1_000);
+    due.answered(1_000);
+    expect(told).toBe(0);
+    expect(due.known).toBe(false);
     expect(clock.pendingTimers).toBe(0);
   });
 });

@@ -4,7 +4,7 @@ import { ManualClock } from '../support/manual-clock.js';
 
 const make = (options: Partial<ConstructorParameters<typeof ReadAhead>[0]> = {}) => {
   const clock = new ManualClock();
-  const readAhead = new ReadAhead({ prefetch: 'auto', concurrency: 1, count: 100, maxRetries: 3, ...options }, clock);
+  const readAhead = new ReadAhead({ prefetch: 'auto', concurrency: 1, count: 100, maxRetries: 3, maxHandBacks: 8, ...options }, clock);
   const ended = (...durations: number[]) => durations.forEach((ms) => readAhead.ended(ms, clock.monotonicMs()));
   return { clock, readAhead, ended };
 };
@@ -50,6 +50,12 @@ describe('reading ahead of free slots', () => {
     const { readAhead } = make({ prefetch: 7 });
     expect(readAhead.allowance).toBe(7);
     expect(readAhead.stallsInMs(0)).toBeNull();
+  });
+
+  it('reads nothing ahead by itself where a hand-back would cost an attempt', () => {
+    const { readAhead, ended } = make({ maxHandBacks: 0 });
+    ended(0);
+    expect(readAhead.allowance).toBe(0);
   });
 
   it('reads nothing ahead without retries: a neighbour’s crash would cost a message its only attempt', () => {

@@ -109,3 +109,13 @@ describe('settling', () => {
     expect([clock.pendingTimers, settler.unanswered]).toEqual([0, 0]);
   });
 });
+
+describe('a settlement that never left', () => {
+  it('is no second one when it is sent at last: fenced means that it came too late', async () => {
+    const notSent = new StoreError('Redis is not connected.', 'unavailable', 'no');
+    const { clock, answers, ack } = make((list, call) => (call === 1 ? notSent : list.map(() => ({ is: 'fenced' }))));
+    ack('1-0');
+    await clock.advance(5_000);
+    expect(answers).toEqual([['1-0', 'fenced', false]]);
+  });
+});

@@ -198,7 +198,7 @@ export class Connection {
     try {
       this.lastError = undefined;
       // While ioredis asks Sentinels it hears no `disconnect`.
-      await Promise.race([this.client.connect(), untilAborted(signal)]);
+      await unlessAborted(signal, this.client.connect());
       await this.prepare();
       if (this.client.status !== 'ready') throw new Error('Connection is closed.');
     } catch (error) {
@@ -247,8 +247,12 @@ export class Connection {
   }
 }
 
-const untilAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
+/** Ends as `work` does, or when `signal` aborts. The signal lives as long as the connection is tried for, so that nothing may be left on it. */
+function unlessAborted(signal: AbortSignal, work: Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => resolve();
+    if (signal.aborted) end();
+    signal.addEventListener('abort', end, { once: true });
+    work.finally(() => signal.removeEventListener('abort', end)).then(resolve, reject);
   });
+}

@@ -13,7 +13,7 @@ export const partsOf = (fields: Fields): Argument[] => {
   return parts;
 };
 
-const trimOf = (trim: Trim | undefined): Argument[] => (trim ? ['MAXLEN', trim.approximate ? '~' : '=', trim.maxLen] : []);
+export const trimOf = (trim: Trim | undefined): Argument[] => (trim ? ['MAXLEN', trim.approximate ? '~' : '=', trim.maxLen] : []);
 
 /** Messages on their way in, and out to workers. */
 export class Entries {
@@ -24,9 +24,12 @@ export class Entries {
   ) {}
 
   async append(stream: string, fields: Fields, { trim, waitMs }: Parameters<StreamStore['append']>[2]): Promise<EntryId> {
-    if (!(await this.commands.ready(waitMs))) throw unavailable('no', `there was no connection within ${waitMs} ms`);
+    const since = this.clock.monotonicMs();
+    const isReady = await this.commands.ready(waitMs);
+    const leftMs = waitMs - (this.clock.monotonicMs() - since);
+    if (!isReady || leftMs <= 0) throw unavailable('no', `there was no connection within ${waitMs} ms`);
     const sent = this.commands.call('XADD', this.keys.stream(stream), ...trimOf(trim), '*', ...partsOf(fields));
-    return idOf(await this.within(waitMs, sent));
+    return idOf(await this.within(leftMs, waitMs, sent));
   }
 
   async ensureGroup({ stream, group }: Place, from: GroupStart): Promise<'created' | 'existed'> {
@@ -69,10 +72,10 @@ export class Entries {
     return groups.some((one) => textOf(infoOf(one).get('name')) === group);
   }
 
-  /** The answer, or after `ms` the error that it may come yet. */
-  private within<T>(ms: number, answer: Promise<T>): Promise<T> {
+  /** The answer, or after `leftMs` the error that it may come yet. */
+  private within<T>(leftMs: number, waitMs: number, answer: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const cancel = this.clock.after(ms, () => reject(unavailable('unknown', `there was no answer within ${ms} ms`)));
+      const cancel = this.clock.after(leftMs, () => reject(unavailable('unknown', `there was no answer within ${waitMs} ms`)));
       answer.finally(cancel).then(resolve, reject);
     });
   }

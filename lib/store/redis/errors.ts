@@ -42,6 +42,8 @@ export const unavailable = (applied: 'no' | 'unknown', why: string): StoreError 
   );
 
 export const isNoScript = (error: unknown): boolean => textOfError(error).startsWith('NOSCRIPT');
+/** Lua passes at most some 8,000 arguments to one command: an entry has more fields than a script can write. Nothing was written. */
+export const isTooWide = (error: unknown): boolean => textOfError(error).includes('too many results to unpack');
 export const isReadOnly = (error: unknown): boolean => textOfError(error).startsWith('READONLY');
 
 /** An error's text, without the arguments that Redis quotes of a command that it does not know. */

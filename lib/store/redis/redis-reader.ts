@@ -64,7 +64,8 @@ export class RedisReader implements BlockingReader {
   private async attempt(request: Request, underWay: UnderWay): Promise<Answer> {
     const { signal } = underWay.abort;
     const ready = await this.connection.ready(request.blockMs, signal);
-    // Broken off before it was sent: as one that the server broke off, it has read nothing.
+    // Without a connection it must not look as one that the server broke off, which is a sign of life.
+    if (signal.aborted && !ready) throw new StoreError('The read was broken off before it was sent.', 'interrupted', 'no');
     if (signal.aborted) return [];
     if (!ready) throw unavailable('no', 'the reader waits for its connection');
     underWay.sent = true;

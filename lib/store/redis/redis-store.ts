@@ -75,8 +75,8 @@ export class RedisStore implements StreamStore {
     await Promise.all([this.nudges.close(), ...[...this.readers].map((reader) => reader.close()), this.commands.close()]);
   }
 
-  ready(waitMs: number): Promise<boolean> {
-    return this.commands.ready(waitMs);
+  ready(waitMs: number, signal?: AbortSignal): Promise<boolean> {
+    return this.commands.ready(waitMs, signal);
   }
 
   async ping(): Promise<void> {

@@ -1,11 +1,11 @@
 import { isStoreFault, type StoreError } from '../../rillkit.errors.js';
-import type { Burial, Buried, Place, Settled, Settlement } from '../stream-store.js';
+import type { Burial, Buried, EntryId, Place, Settled, Settlement } from '../stream-store.js';
 import type { Argument, Connection } from './connection.js';
-import { partsOf } from './entries.js';
-import { repliedError } from './errors.js';
 import { compareIds } from '../entry-id.js';
+import { partsOf, trimOf } from './entries.js';
+import { isTooWide, repliedError } from './errors.js';
 import type { Keys } from './keys.js';
-import { listOf, textOf, type Reply } from './replies.js';
+import { idOf, listOf, pendingOf, textOf, timeOf, type Reply } from './replies.js';
 import { bury } from './scripts/bury.js';
 import { settle } from './scripts/settle.js';
 
@@ -48,6 +48,7 @@ export class Settlements {
       const answer = await this.tryToBury(place, worker, burial);
       return answer.is === 'refused' ? await this.park(place, worker, burial, answer.error) : answer;
     } catch (error) {
+      if (isTooWide(error)) return this.buryByHand(place, worker, burial);
       // What the server refuses as a whole, while it would still park.
       if (isStoreFault(error, 'outOfMemory', 'wrongType', 'refused')) return this.park(place, worker, burial, error);
       throw error;
@@ -65,6 +66,37 @@ export class Settlements {
     // Trimmed, and never read: nothing is left to keep.
     const [acked = FENCED] = await this.settle(place, worker, 0, [{ id, number, op: 'ack' }]);
     return acked.is === 'ok' ? LOST : acked;
+  }
+
+  /**
+   * Buries what has more fields than a script can write: the dead letter first, then the ack, each by itself. Cut off in between, the message
+   * is given up again: two dead letters rather than none.
+   */
+  private async buryByHand(place: Place, worker: string, burial: Burial): Promise<Buried> {
+    const { id, number, trim, maxAgeMs, why, entry } = burial;
+    const [stream, letters] = [this.keys.stream(place.stream), this.keys.deadLetters(place.stream)];
+    try {
+      const [pending] = pendingOf(await this.commands.call('XPENDING', stream, place.group, id, id, 1, worker));
+      if (pending?.number !== number) return FENCED;
+    } catch (error) {
+      if (isStoreFault(error, 'noGroup')) return FENCED;
+      throw error;
+    }
+    const now = timeOf(await this.commands.call('TIME'));
+    const fields = [...partsOf(entry), ...why.flat(), 'rillkit:at', now];
+    let letter: EntryId;
+    try {
+      letter = idOf(await this.commands.call('XADD', letters, ...trimOf(trim), '*', ...fields));
+    } catch (error) {
+      if (isStoreFault(error, 'outOfMemory', 'wrongType', 'refused')) return this.park(place, worker, burial, error);
+      throw error;
+    }
+    const [acked = FENCED] = await this.settle(place, worker, 0, [{ id, number, op: 'ack' }]);
+    if (acked.is === 'refused') throw acked.error;
+    // Another's by now, who gives it up or handles it by himself.
+    if (acked.is === 'fenced') await this.commands.call('XDEL', letters, letter);
+    if (acked.is === 'ok' && maxAgeMs !== undefined) await this.commands.call('XTRIM', letters, 'MINID', '=', now - maxAgeMs);
+    return acked;
   }
 
   /** So that the message lets go of its slot, and is given up without running when it comes again. */

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { RedisOptions } from 'ioredis';
 import type { RedisStoreParams } from '../../../lib/store/redis/redis-store.js';
 import type { Burial, Delivered, Place, StreamStore } from '../../../lib/store/stream-store.js';
@@ -143,6 +143,20 @@ describe('appending without a connection', () => {
     await store.ping();
   });
 
+  it('takes its time once, for the connection and the answer together', async () => {
+    const { proxy, store, events, seen } = await proxied();
+    proxy.refuse();
+    await expect.poll(() => seen.some(({ type }) => type === 'disconnected')).toBe(true);
+    // Connected again late, and silent from then on.
+    events.on('connected', () => proxy.stall());
+    const since = performance.now();
+    const append1 = append(store, uniqueName(), '1', 1_500);
+    setTimeout(() => proxy.accept(), 700);
+    await expect(append1).rejects.toMatchObject({ fault: 'unavailable', applied: 'unknown' });
+    expect(performance.now() - since).toBeGreaterThan(1_450);
+    expect(performance.now() - since).toBeLessThan(1_900);
+  });
+
   it('ends for ten thousand calls at once, when the store is closed', async () => {
     const { proxy, store, seen } = await proxied();
     proxy.refuse();
@@ -168,6 +182,22 @@ describe('a connection that is lost', () => {
     expect(store.client).toBe(client);
     const again = seen.flatMap((event) => (event.type === 'connected' ? [event.again] : []));
     expect(again).toEqual([false, true, true, true, true, true]);
+  });
+
+  it('leaves nothing behind for each try while Redis is away', async () => {
+    const { proxy, seen } = await proxied();
+    const added = vi.spyOn(AbortSignal.prototype, 'addEventListener');
+    const removed = vi.spyOn(AbortSignal.prototype, 'removeEventListener');
+    try {
+      proxy.refuse();
+      await expect.poll(() => seen.filter(({ type }) => type === 'loopFailed').length, { timeout: 10_000 }).toBeGreaterThan(12);
+      expect(added.mock.calls.length).toBeGreaterThan(12);
+      // The wait for the next try, of this store.
+      expect(added.mock.calls.length - removed.mock.calls.length).toBeLessThanOrEqual(2);
+    } finally {
+      added.mockRestore();
+      removed.mockRestore();
+    }
   });
 
   it('has no ghost at the server that could be served in its stead', async () => {
@@ -284,8 +314,8 @@ describe('breaking a read off', () => {
     await expect.poll(() => seen.some(({ type }) => type === 'disconnected')).toBe(true);
     const read = reader.read(request(newPlace(), 5_000));
     const since = performance.now();
-    await reader.interrupt();
-    expect(await read).toEqual([]);
+    const [broken] = await Promise.allSettled([read, reader.interrupt()]);
+    expect(broken).toMatchObject({ status: 'rejected', reason: { fault: 'interrupted', applied: 'no' } });
     expect(performance.now() - since).toBeLessThan(1_000);
   });
 });

@@ -20,6 +20,8 @@ export const scan = script(
 local S, L, P, G, idle, most = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], tonumber(ARGV[3])
 ${NOW}${PARK_ALL}
 local foreign, repaired, lost, owned = 0, 0, {}, 0
+-- Asked for before the first message, or the first worker, has made the stream.
+if redis.call('EXISTS', S) == 0 then return { foreign, repaired, lost } end
 for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', S, G)) do
   local name, pending
   for i = 1, #consumer, 2 do
