@@ -90,6 +90,9 @@ class FaultyReader implements BlockingReader {
   private haunted = false;
   private over: Promise<unknown> = Promise.resolve();
   private isOver = true;
+  /** Whether the read under way waits for its connection; `giveUp` ends that. */
+  private isAwaited = false;
+  private giveUp: () => void = () => {};
 
   constructor(
     private readonly inner: BlockingReader,
@@ -106,18 +109,27 @@ class FaultyReader implements BlockingReader {
   }
 
   async read(request: Parameters<Read>[0]): ReturnType<Read> {
-    if (!(await this.connection.ready(request.blockMs))) throw new StoreError('The reader waits for its connection.', 'unavailable', 'no');
-    const read = this.connection.call(() => this.inner.read(request));
-    this.isOver = false;
+    const read = this.send(request);
     const over = (): void => {
       this.isOver = true;
     };
+    this.isOver = false;
     this.over = read.then(over, over);
     return read;
   }
 
+  private async send(request: Parameters<Read>[0]): ReturnType<Read> {
+    this.isAwaited = true;
+    const broken = new Promise<false>((resolve) => (this.giveUp = () => resolve(false)));
+    const ready = await Promise.race([this.connection.ready(request.blockMs), broken]);
+    this.isAwaited = false;
+    if (!ready) throw new StoreError('The reader waits for its connection.', 'unavailable', 'no');
+    return this.connection.call(() => this.inner.read(request));
+  }
+
   async interrupt(): Promise<'ended' | 'unsure'> {
-    while (!this.isOver) {
+    if (this.isAwaited) this.giveUp();
+    while (!this.isOver && !this.isAwaited) {
       try {
         await this.commands.call(() => this.inner.interrupt());
       } catch {

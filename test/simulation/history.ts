@@ -53,15 +53,17 @@ async function tell(world: World): Promise<void> {
     if (!(await pass(world, LEASE_MS + BEAT_MS + 1_000))) return;
     const left = world.heldBy(victim).filter((id) => held.includes(id));
     // Poison may have killed the one who should have seen to it.
-    if (left.length > 0 && heir?.isAlive) return world.fail(`${victim.worker} is dead for a lease, a beat and a second and still holds ${left.join(' ')}`);
+    if (left.length > 0 && heir?.isAlive)
+      return world.fail(`${victim.worker} is dead for a lease, a beat and a second and still holds ${left.join(' ')}`);
   }
 
   const isDone = (): boolean => world.invariants.pending().length === 0 && world.invariants.undelivered() === 0;
   const endMs = scheduler.nowMs + CALM_MS;
   // Poison may have killed everybody meanwhile.
   const keeper = (): void => {
+    if (isDone() || scheduler.nowMs >= endMs) return;
     if (world.alive.length === 0) world.startProcess();
-    if (scheduler.nowMs < endMs) scheduler.in(2_000, keeper);
+    scheduler.in(2_000, keeper);
   };
   keeper();
   if (!(await until(world, () => isDone() || scheduler.nowMs >= endMs))) return;
@@ -77,7 +79,10 @@ async function tell(world: World): Promise<void> {
   while (world.alive.length === 0) world.startProcess();
   if (!(await pass(world, BURIAL_MS))) return;
   const stops = world.alive.map((one) => world.stop(one));
-  if (!(await until(world, () => world.alive.length === 0 && world.processes.every((one) => !one.isAlive)))) return;
+  const stoppedMs = scheduler.nowMs + 30_000;
+  if (!(await until(world, () => world.processes.every((one) => !one.isAlive) || scheduler.nowMs > stoppedMs))) return;
+  const hanging = world.processes.filter((one) => one.isAlive);
+  if (hanging.length > 0) return world.fail(`never stopped: ${hanging.map(({ worker }) => worker).join(', ')}`);
   await Promise.all(stops);
   const left = world.invariants.left(world.foreigners);
   if (left) world.fail(left);

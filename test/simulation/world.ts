@@ -172,6 +172,8 @@ export class World {
     const fate = chance.next();
     const waitMs = chance.is(0.8) ? chance.between(0, 40) : chance.pick([300, 2_000, 9_000, 20_000]);
     await new Promise<void>((resolve) => void process.machine.clock.after(waitMs ?? 0, resolve));
+    // Given up on meanwhile: its late end changes nothing.
+    if (run.state !== 'running') return;
     if (fate < 0.84) {
       run.state = 'returned';
       return;
@@ -190,6 +192,11 @@ export class World {
       const victim = this.processes.find((one) => one.worker === dead);
       if (!victim || !victim.isAlive || victim.stopping || victim.machine.state === 'frozen') return;
       if (this.scheduler.nowMs - victim.lastHarmMs > 2 * LEASE_MS + BEAT_MS) this.fail(`${dead} is declared dead, but is alive and well`);
+    });
+    // Given up on while it runs: by its time limit.
+    events.on('handled', ({ id, outcome }) => {
+      const run = this.ledger.runs.get(id)?.findLast((one) => one.process === process);
+      if (run?.state === 'running' && outcome !== 'acked') run.state = 'failed';
     });
     events.on('lost', ({ count }) => this.say(`${worker} reports ${count} lost`));
     events.on('leaseLost', () => this.say(`${worker} loses its lease`));
