@@ -143,10 +143,13 @@ export class Dispatcher implements DeliveryKeeper {
     if (this.filling) return;
     this.filling = true;
     this.keepForDue();
+    const waited = this.waiting.length;
     while (this.waiting.length > 0 && this.slots.size + this.kept < this.rules.concurrency && this.options.ends.mayStart()) {
       const next = this.waiting.shift();
       if (next) this.start(next);
     }
+    // The others have had their turn; where they ended at once, nobody would come by again to keep a slot.
+    if (this.kept === 0 && this.waiting.length < waited) this.keepForDue();
     this.filling = false;
     this.watchStall();
   }
