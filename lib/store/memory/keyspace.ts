@@ -76,6 +76,11 @@ export class Keyspace {
     this.grown.add(this.keys.stream(place.stream));
   }
 
+  /** Forgets a key, as `DEL` does; who waits for its stream is to hear of it. */
+  delete(key: string): void {
+    if (this.values.delete(key)) this.grown.add(key);
+  }
+
   clear(): void {
     for (const key of this.values.keys()) this.grown.add(key);
     this.values.clear();
