@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
  */
 export type Operation =
   | { readonly do: 'append'; readonly trim: Trim; readonly named: boolean }
-  | { readonly do: 'ensureGroup'; readonly group: Group; readonly from: 'beginning' | 'new' | number }
+  | { readonly do: 'ensureGroup'; readonly group: Group; readonly from: 'beginning' | 'new' | 'ahead' | number }
   | { readonly do: 'hasEntry'; readonly entry: number }
   | { readonly do: 'read' | 'take'; readonly group: Group; readonly worker: Worker; readonly count: number }
   | {
@@ -100,7 +100,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
       named: fc.boolean(),
     }),
   ),
-  weighted(6, fc.record({ do: is('ensureGroup'), group, from: fc.oneof(is('beginning'), is('new'), some) })),
+  weighted(6, fc.record({ do: is('ensureGroup'), group, from: fc.oneof(is('beginning'), is('beginning'), is('new'), is('ahead'), some) })),
   weighted(1, fc.record({ do: is('hasEntry'), entry: some })),
   weighted(10, fc.record({ do: is('read'), group, worker, count })),
   weighted(8, fc.record({ do: is('take'), group, worker, count })),

@@ -7,6 +7,8 @@ import { memorySide, redisSide, type Side } from './side.js';
 
 const GROUPS = ['g', 'h'] as const;
 const LEASE_MS = 60_000;
+/** Behind every entry that is and will be. */
+const AHEAD = '18446744073709551615-5';
 
 /** How often each kind of outcome was seen: that a property held says nothing of what never came about. */
 export type Tally = Map<string, number>;
@@ -113,7 +115,7 @@ class SideBySide {
         return ({ store }) => store.append(stream, fields, { trim, waitMs: 10_000 });
       }
       case 'ensureGroup': {
-        const from = typeof op.from === 'string' ? op.from : { after: this.id(op.from) };
+        const from = op.from === 'ahead' ? { after: AHEAD } : typeof op.from === 'string' ? op.from : { after: this.id(op.from) };
         return ({ store }) => store.ensureGroup(this.place(op.group), from);
       }
       case 'hasEntry':
@@ -334,4 +336,4 @@ function near(value: unknown, other: unknown, roomMs: number, name = ''): unknow
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, near(one, others.get(key), roomMs, key)]));
 }
 
-const COUNTED: ReadonlySet<string> = new Set(['nextDueMs', 'firstDueMs', 'oldestPendingAgeMs', 'leaseLeftMs']);
+const COUNTED: ReadonlySet<string> = new Set(['nextDueMs', 'firstDueMs', 'oldestPendingAgeMs', 'leaseLeftMs', 'dueAtMs']);

@@ -98,9 +98,7 @@ export class StreamData {
   private placeOf(id: EntryId): number | null {
     if (this.added === 0) return 0;
     if (this.entries.size === 0 && compareIds(id, this.last) < 1) return this.added;
-    const toLast = compareIds(id, this.last);
-    if (toLast === 0) return this.added;
-    if (toLast > 0) return null;
+    if (id === this.last) return this.added;
     if (this.maxDeleted === ZERO || compareIds(this.maxDeleted, this.firstId) < 0) {
       const toFirst = compareIds(id, this.firstId);
       if (toFirst < 0) return this.added - this.entries.size;
