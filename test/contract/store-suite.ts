@@ -19,6 +19,8 @@ export interface StoreUnderTest {
   readonly store: StreamStore;
   /** Another door to the same storage, as another process has it; closed with the first. */
   another(): Promise<StreamStore>;
+  /** A stream's name that no other test has. */
+  newStream(): Promise<string>;
   /** Drops entries from the stream, as trimming does. */
   deleteEntries(stream: string, ids: readonly string[]): Promise<void>;
   /** Makes the group vanish. */
@@ -65,10 +67,12 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
     await under.close();
   });
   beforeEach(async () => {
-    place = { stream: uniqueName(), group: 'billing' };
+    place = { stream: await under.newStream(), group: 'billing' };
     await store.ensureGroup(place, 'beginning');
   });
 
+  /** Another stream's name, in the same slot of a cluster. */
+  const beside = (name: string): string => `{${place.stream}}-${name}`;
   const append = (body: string, stream = place.stream): Promise<string> =>
     store.append(stream, fieldsOf({ body, messageId: `m-${body}` }), { waitMs: 5_000 });
   const fill = async (count: number): Promise<string[]> => {
@@ -187,7 +191,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
       const id = await append('1');
       expect(await store.hasEntry(place.stream, id)).toBe(true);
       expect(await store.hasEntry(place.stream, '1-1')).toBe(false);
-      expect(await store.hasEntry(uniqueName(), id)).toBe(false);
+      expect(await store.hasEntry(beside('none'), id)).toBe(false);
     });
 
     it('says that a group is gone', async () => {
@@ -272,7 +276,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
 
   describe('a stream or a group that is not there', () => {
     it('is told of, or answered as empty', async () => {
-      const missing = { stream: uniqueName(), group: 'billing' };
+      const missing = { stream: beside('none'), group: 'billing' };
       const fence = { id: '1-1', number: 1 };
       const noGroup = { fault: 'noGroup', applied: 'no' };
       for (const nowhere of [missing, { ...place, group: 'nobody' }]) {
@@ -305,7 +309,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
     });
 
     it('is made with its group, where one is wanted', async () => {
-      const made = { stream: uniqueName(), group: 'billing' };
+      const made = { stream: beside('made'), group: 'billing' };
       expect(await store.ensureGroup(made, 'new')).toBe('created');
       expect(await store.read(made, 'w1', 1)).toEqual([]);
       const id = await append('1', made.stream);
@@ -372,7 +376,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
     });
 
     it('waits for new messages on several streams', async () => {
-      const other = { ...place, stream: uniqueName() };
+      const other = { ...place, stream: beside('other') };
       await store.ensureGroup(other, 'beginning');
       await reading(async (reader) => {
         const read = reader.read(request([place.stream, other.stream]));
@@ -710,7 +714,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
     it('answers each request for itself', async () => {
       const answers = await store.beat([
         { ...place, worker: 'w1', tag: 1, leaseMs: 6_000, scanMs: 10_000, since: null, takeOver: false },
-        { stream: uniqueName(), group: 'g', worker: 'w2', tag: 2, leaseMs: 6_000, scanMs: 10_000, since: null, takeOver: false },
+        { stream: beside('other'), group: 'g', worker: 'w2', tag: 2, leaseMs: 6_000, scanMs: 10_000, since: null, takeOver: false },
       ]);
       expect(answers).toMatchObject([{ is: 'beaten' }, { is: 'beaten' }]);
     });
@@ -889,7 +893,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
 
   describe('questions', () => {
     it('are answered with figures, or not at all', async () => {
-      expect(await store.stats({ stream: uniqueName(), group: 'g' })).toEqual({
+      expect(await store.stats({ stream: beside('none'), group: 'g' })).toEqual({
         length: 0,
         undelivered: 0,
         pending: 0,

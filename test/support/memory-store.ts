@@ -3,6 +3,7 @@ import { MemoryStore } from '../../lib/store/memory/memory-store.js';
 import type { StreamStore } from '../../lib/store/stream-store.js';
 import type { StoreUnderTest } from '../contract/store-suite.js';
 import { ManualClock } from './manual-clock.js';
+import { uniqueName } from './redis-server.js';
 
 export interface OpenedMemory extends StoreUnderTest {
   readonly memory: MemoryStore;
@@ -29,6 +30,7 @@ export function openMemory(): OpenedMemory {
     clock,
     store,
     another: async () => open(),
+    newStream: async () => uniqueName(),
     deleteEntries: async (stream, ids) => memory.run(clock, (data) => void data.streamOf({ stream, group: '' })?.delete(ids)),
     dropGroup: async (place) => memory.run(clock, (data) => data.destroyGroup(place)),
     endLease: async (place, worker, inMs) => memory.run(clock, (data, nowMs) => data.leases(place).set(worker, nowMs + inMs)),
