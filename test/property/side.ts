@@ -77,7 +77,7 @@ export function memorySide(): MemorySide {
   const memory = new MemoryStore();
   const store = memory.open({ clock, events: new RillkitEvents() });
   store.start();
-  const { data } = memory;
+  const { data } = memory.server;
   const parked = (place: Place) => data.parked(place);
   return {
     store,

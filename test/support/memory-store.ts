@@ -31,13 +31,13 @@ export function openMemory(): OpenedMemory {
     store,
     another: async () => open(),
     newStream: async () => uniqueName(),
-    deleteEntries: async (stream, ids) => memory.run(clock, (data) => void data.streamOf({ stream, group: '' })?.delete(ids)),
-    dropGroup: async (place) => memory.run(clock, (data) => data.destroyGroup(place)),
-    endLease: async (place, worker, inMs) => memory.run(clock, (data, nowMs) => data.leases(place).set(worker, nowMs + inMs)),
-    pause: async (place) => memory.run(clock, (data) => data.leases(place).set('~pause', 1)),
-    dropRow: async (place, id) => memory.run(clock, (data) => data.parked(place).remove(id)),
+    deleteEntries: async (stream, ids) => memory.server.run(clock, (data) => void data.streamOf({ stream, group: '' })?.delete(ids)),
+    dropGroup: async (place) => memory.server.run(clock, (data) => data.destroyGroup(place)),
+    endLease: async (place, worker, inMs) => memory.server.run(clock, (data, nowMs) => data.leases(place).set(worker, nowMs + inMs)),
+    pause: async (place) => memory.server.run(clock, (data) => data.leases(place).set('~pause', 1)),
+    dropRow: async (place, id) => memory.server.run(clock, (data) => data.parked(place).remove(id)),
     left: async (place) =>
-      memory.run(clock, (data) => {
+      memory.server.run(clock, (data) => {
         const group = data.streamOf(place)?.groups.get(place.group);
         return {
           leases: data

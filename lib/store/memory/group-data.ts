@@ -84,6 +84,16 @@ export class GroupData {
     return [...this.consumers].map(([name, own]) => ({ name, holds: own.size })).toSorted((a, b) => compareNames(a.name, b.name));
   }
 
+  copy(): GroupData {
+    const copy = new GroupData(this.lastId, this.entriesRead);
+    for (const [consumer, own] of this.consumers) {
+      const theirs = copy.of(consumer);
+      for (const pending of own) theirs.put({ ...pending });
+      for (const pending of theirs) copy.pending.put(pending);
+    }
+    return copy;
+  }
+
   private of(consumer: string): ById<Pending> {
     const own = this.consumers.get(consumer) ?? new ById<Pending>();
     this.consumers.set(consumer, own);

@@ -105,6 +105,13 @@ export class Keyspace {
     return grown;
   }
 
+  copy(): Keyspace {
+    const copy = new Keyspace();
+    for (const [key, value] of this.values) copy.values.set(key, value.copy());
+    for (const [key, endsAtMs] of this.heartbeats) copy.heartbeats.set(key, endsAtMs);
+    return copy;
+  }
+
   private rows(key: string): Rows {
     const value = this.values.get(key) ?? new Rows();
     if (value instanceof StreamData) throw wrongType();

@@ -4,7 +4,7 @@ import type { BlockingReader } from '../stream-store.js';
 import { readNew } from './entries.js';
 import { unavailable } from './faults.js';
 import type { Keyspace } from './keyspace.js';
-import type { MemoryStore } from './memory-store.js';
+import type { MemoryServer } from './memory-server.js';
 import type { Wait } from './waits.js';
 
 type Request = Parameters<BlockingReader['read']>[0];
@@ -22,7 +22,7 @@ export class MemoryReader implements BlockingReader {
   private closed = false;
 
   constructor(
-    private readonly store: MemoryStore,
+    private readonly server: MemoryServer,
     private readonly clock: Clock,
     private readonly params: { readonly isOpen: () => boolean; readonly onClose: () => void },
   ) {}
@@ -30,8 +30,8 @@ export class MemoryReader implements BlockingReader {
   async read(request: Request): Promise<Answer> {
     if (this.underWay) throw new StoreError('A read is under way on this reader already.', 'refused', 'no');
     if (this.closed || !this.params.isOpen()) throw unavailable('no', 'the reader is not open');
-    const names = new Map(request.streams.map((name) => [this.store.data.keys.stream(name), name]));
-    const found = this.store.run(this.clock, (data, nowMs) => readNow(data, names, request, nowMs));
+    const names = new Map(request.streams.map((name) => [this.server.data.keys.stream(name), name]));
+    const found = this.server.run(this.clock, (data, nowMs) => readNow(data, names, request, nowMs));
     return found.length > 0 ? found : this.wait(request, names);
   }
 
@@ -50,7 +50,7 @@ export class MemoryReader implements BlockingReader {
     return new Promise((resolve, reject) => {
       const over = (tell: () => void): void => {
         cancel();
-        this.store.waits.delete(wait);
+        this.server.waits.delete(wait);
         this.underWay = null;
         tell();
       };
@@ -64,7 +64,7 @@ export class MemoryReader implements BlockingReader {
       };
       const inVain = (): void => over(() => resolve([]));
       const cancel = this.clock.after(Math.max(1, Math.ceil(blockMs)), inVain);
-      this.store.waits.add(wait);
+      this.server.waits.add(wait);
       this.underWay = { breakOff: inVain, fail: (error) => over(() => reject(error)) };
     });
   }

@@ -66,6 +66,12 @@ export class Rows {
     return this.rows.map(({ name, score }) => ({ name, score }));
   }
 
+  copy(): Rows {
+    const copy = new Rows();
+    for (const { name, score } of this.rows) copy.set(name, score);
+    return copy;
+  }
+
   private placeOf(row: Row): number {
     let low = 0;
     let high = this.rows.length;

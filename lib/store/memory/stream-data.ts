@@ -84,6 +84,16 @@ export class StreamData {
     return place === null ? null : this.added - place;
   }
 
+  copy(): StreamData {
+    const copy = new StreamData();
+    for (const entry of this.entries) copy.entries.put(entry);
+    for (const [name, group] of this.groups) copy.groups.set(name, group.copy());
+    copy.last = this.last;
+    copy.maxDeleted = this.maxDeleted;
+    copy.added = this.added;
+    return copy;
+  }
+
   private get firstId(): EntryId {
     return this.entries.first?.id ?? ZERO;
   }

@@ -63,7 +63,7 @@ describe('what a memory store keeps', () => {
   it('has heartbeats that end, and leaves no trace of them', async () => {
     const { store, memory, clock } = openMemory();
     const key = 'rillkit:workers:orders:billing:w1';
-    const seen = (): readonly string[] => memory.data.heartbeatsAt(clock.wallMs());
+    const seen = (): readonly string[] => memory.server.data.heartbeatsAt(clock.wallMs());
     await store.heartbeat([{ ...place, worker: 'w1' }], 60_000);
     await clock.advance(59_999);
     expect(seen()).toEqual([key]);
@@ -79,6 +79,31 @@ describe('what a memory store keeps', () => {
     const { store } = openMemory();
     for (let i = 0; i < 250; i += 1) await store.append('orders', body(String(i)), { ...WAIT, trim: { maxLen: 10, approximate: true } });
     expect((await store.stats(place)).length).toBe(50);
+  });
+
+  it('can be taken back to an earlier state, as often as wanted; who waits loses the connection', async () => {
+    const { store, memory, left } = openMemory();
+    await store.ensureGroup(place, 'beginning');
+    for (const text of ['1', '2', '3']) await store.append('orders', body(text), WAIT);
+    const [first, second] = await store.read(place, 'w1', 2);
+    await store.settle(place, 'w1', 8, [{ id: first?.id ?? '', number: 1, op: 'retry', delayMs: 0 }]);
+    const beat = { ...place, worker: 'w1', tag: 1, leaseMs: 6_000, scanMs: 10_000, since: null, takeOver: false };
+    await store.beat([beat]);
+    const state = async () => ({ ...(await left(place)), ...(await store.stats(place)), own: await store.pendingOf(place, 'w1', null, 9) });
+    const before = await state();
+    const rollBack = memory.server.snapshot();
+    for (let round = 0; round < 2; round += 1) {
+      await store.take(place, 'w2', 1);
+      await store.settle(place, 'w1', 8, [{ id: second?.id ?? '', number: 1, op: 'ack' }]);
+      await store.read(place, 'w1', 1);
+      await store.signOff(place, 'w1', { count: 10, maxHandBacks: 8, sure: true });
+      const read = store.openReader('r').read({ group: 'billing', worker: 'w1', streams: ['orders'], count: 1, blockMs: 5_000 });
+      expect(await state()).not.toEqual(before);
+      rollBack();
+      await expect(read).rejects.toMatchObject({ fault: 'unavailable', applied: 'unknown' });
+      expect(await state()).toEqual(before);
+      expect((await store.stats(place)).undelivered).toBe(1);
+    }
   });
 
   it('can be forgotten as a whole; who waits hears of it', async () => {
