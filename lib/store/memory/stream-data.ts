@@ -31,7 +31,7 @@ export class StreamData {
 
   append(fields: Fields, nowMs: number, trim?: Trim): EntryId {
     const id = nextId(this.last, nowMs);
-    this.entries.put({ id, fields });
+    this.entries.add({ id, fields });
     this.last = id;
     this.added += 1;
     if (trim) this.trimTo(trim);
@@ -57,12 +57,12 @@ export class StreamData {
 
   /** Drops what is older than `id`. */
   trimBefore(id: EntryId): void {
-    this.entries.dropFirst(this.entries.from(id));
+    this.entries.dropFirst(this.entries.before(id));
   }
 
   /** Gives a consumer what the group has not been given yet. */
   read(group: GroupData, consumer: string, count: number, nowMs: number): Entry[] {
-    const entries = this.entries.slice(this.entries.behind(group.lastId), count);
+    const entries = this.entries.slice(this.entries.upTo(group.lastId), count);
     for (const { id } of entries) {
       group.entriesRead =
         group.entriesRead !== null && !this.isBrokenFrom(id)
@@ -86,7 +86,7 @@ export class StreamData {
 
   copy(): StreamData {
     const copy = new StreamData();
-    for (const entry of this.entries) copy.entries.put(entry);
+    for (const entry of this.entries) copy.entries.add(entry);
     for (const [name, group] of this.groups) copy.groups.set(name, group.copy());
     copy.last = this.last;
     copy.maxDeleted = this.maxDeleted;
