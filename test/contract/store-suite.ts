@@ -397,7 +397,10 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
       await reading(async (reader) => {
         for (let round = 0; round < 20; round += 1) {
           const read = reader.read(request([place.stream], 20_000));
+          let isOver = false;
+          void read.finally(() => (isOver = true));
           expect(await reader.interrupt()).toBe('ended');
+          expect(isOver).toBe(true);
           expect(await read).toEqual([]);
         }
         const read = reader.read(request([place.stream]));

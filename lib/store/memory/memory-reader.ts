@@ -19,6 +19,8 @@ interface UnderWay {
 /** Reads that wait until somebody adds what they are for, or are broken off. */
 export class MemoryReader implements BlockingReader {
   private underWay: UnderWay | null = null;
+  /** Resolves, never rejects, when the last read has ended for its caller too. */
+  private over: Promise<void> = Promise.resolve();
   private closed = false;
 
   constructor(
@@ -30,13 +32,14 @@ export class MemoryReader implements BlockingReader {
   async read(request: Request): Promise<Answer> {
     if (this.underWay) throw new StoreError('A read is under way on this reader already.', 'refused', 'no');
     if (this.closed || !this.params.isOpen()) throw unavailable('no', 'the reader is not open');
-    const names = new Map(request.streams.map((name) => [this.server.data.keys.stream(name), name]));
-    const found = this.server.run(this.clock, (data, nowMs) => readNow(data, names, request, nowMs));
-    return found.length > 0 ? found : this.wait(request, names);
+    const answer = this.attempt(request);
+    this.over = answer.then(ignore, ignore);
+    return answer;
   }
 
   async interrupt(): Promise<'ended'> {
     this.underWay?.breakOff();
+    await this.over;
     return 'ended';
   }
 
@@ -44,6 +47,12 @@ export class MemoryReader implements BlockingReader {
     this.closed = true;
     this.params.onClose();
     this.underWay?.fail(unavailable('unknown', 'the reader was closed'));
+  }
+
+  private async attempt(request: Request): Promise<Answer> {
+    const names = new Map(request.streams.map((name) => [this.server.data.keys.stream(name), name]));
+    const found = this.server.run(this.clock, (data, nowMs) => readNow(data, names, request, nowMs));
+    return found.length > 0 ? found : this.wait(request, names);
   }
 
   private wait({ group, worker, count, blockMs }: Request, names: ReadonlyMap<string, string>): Promise<Answer> {
@@ -77,3 +86,5 @@ function readNow(data: Keyspace, names: ReadonlyMap<string, string>, { group, wo
     .map(({ stream, found }) => ({ stream, messages: readNew(found, worker, count, nowMs) }))
     .filter(({ messages }) => messages.length > 0);
 }
+
+const ignore = (): void => {};
