@@ -3,12 +3,11 @@ import { MemoryStore } from '../../lib/store/memory/memory-store.js';
 import type { StreamStore } from '../../lib/store/stream-store.js';
 import type { StoreUnderTest } from '../contract/store-suite.js';
 import { ManualClock } from './manual-clock.js';
+import { uniqueName } from './redis-server.js';
 
 export interface OpenedMemory extends StoreUnderTest {
   readonly memory: MemoryStore;
   readonly clock: ManualClock;
-  /** Another door to the same store, started. */
-  another(): StreamStore;
 }
 
 /** A memory store with a clock of the test's own, and what tests see and do beside the port. */
@@ -18,23 +17,27 @@ export function openMemory(): OpenedMemory {
   const events = new RillkitEvents((error) => {
     throw error;
   });
-  const another = (): StreamStore => {
+  const doors: StreamStore[] = [];
+  const open = (): StreamStore => {
     const door = memory.open({ clock, events });
     door.start();
+    doors.push(door);
     return door;
   };
-  const store = another();
+  const store = open();
   return {
     memory,
     clock,
     store,
-    another,
-    deleteEntries: async (stream, ids) => memory.run(clock, (data) => void data.streamOf({ stream, group: '' })?.delete(ids)),
-    dropGroup: async (place) => memory.run(clock, (data) => data.destroyGroup(place)),
-    endLease: async (place, worker, inMs) => memory.run(clock, (data, nowMs) => data.leases(place).set(worker, nowMs + inMs)),
-    pause: async (place) => memory.run(clock, (data) => data.leases(place).set('~pause', 1)),
+    another: async () => open(),
+    newStream: async () => uniqueName(),
+    deleteEntries: async (stream, ids) => memory.server.run(clock, (data) => void data.streamOf({ stream, group: '' })?.delete(ids)),
+    dropGroup: async (place) => memory.server.run(clock, (data) => data.destroyGroup(place)),
+    endLease: async (place, worker, inMs) => memory.server.run(clock, (data, nowMs) => data.leases(place).set(worker, nowMs + inMs)),
+    pause: async (place) => memory.server.run(clock, (data) => data.leases(place).set('~pause', 1)),
+    dropRow: async (place, id) => memory.server.run(clock, (data) => data.parked(place).remove(id)),
     left: async (place) =>
-      memory.run(clock, (data) => {
+      memory.server.run(clock, (data) => {
         const group = data.streamOf(place)?.groups.get(place.group);
         return {
           leases: data
@@ -54,6 +57,6 @@ export function openMemory(): OpenedMemory {
       }),
     pass: (ms) => clock.advance(ms),
     now: async () => clock.wallMs(),
-    close: () => store.close(),
+    close: async () => void (await Promise.all(doors.map((door) => door.close()))),
   };
 }

@@ -41,7 +41,7 @@ export function entriesOf(
 ): { readonly id: EntryId; readonly fields: Fields }[] {
   const entries = data.stream(key)?.entries;
   if (!entries) return [];
-  const start = range.after !== undefined ? entries.behind(range.after) : range.from !== undefined ? entries.from(range.from) : 0;
-  const end = range.to === undefined ? entries.size : entries.behind(range.to);
+  const start = range.after !== undefined ? entries.upTo(range.after) : range.from !== undefined ? entries.before(range.from) : 0;
+  const end = range.to === undefined ? entries.size : entries.upTo(range.to);
   return entries.slice(start, Math.min(range.count, Math.max(0, end - start))).map(({ id, fields }) => ({ id, fields: copyOf(fields) }));
 }

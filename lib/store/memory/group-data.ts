@@ -26,8 +26,8 @@ export class GroupData {
   deliver(id: EntryId, consumer: string, nowMs: number): void {
     this.remove(id);
     const pending = { id, consumer, number: 1, deliveredAtMs: nowMs };
-    this.pending.put(pending);
-    this.of(consumer).put(pending);
+    this.pending.add(pending);
+    this.of(consumer).add(pending);
   }
 
   /** Makes another consumer the owner; `number` is set where it is given. */
@@ -36,7 +36,7 @@ export class GroupData {
     pending.consumer = consumer;
     pending.number = number;
     pending.deliveredAtMs = nowMs;
-    this.of(consumer).put(pending);
+    this.of(consumer).add(pending);
   }
 
   /** Answers whether it was pending. */
@@ -66,7 +66,7 @@ export class GroupData {
 
   pageBehind(consumer: string, id: EntryId, count: number): Pending[] {
     const own = this.consumers.get(consumer);
-    return own?.slice(own.behind(id), count) ?? [];
+    return own?.slice(own.upTo(id), count) ?? [];
   }
 
   /** What is pending for a consumer and was delivered `idleMs` ago or longer. */
@@ -82,6 +82,16 @@ export class GroupData {
   /** Consumers and how much each holds, in the order of their names' bytes. */
   holders(): { readonly name: string; readonly holds: number }[] {
     return [...this.consumers].map(([name, own]) => ({ name, holds: own.size })).toSorted((a, b) => compareNames(a.name, b.name));
+  }
+
+  copy(): GroupData {
+    const copy = new GroupData(this.lastId, this.entriesRead);
+    for (const [consumer, own] of this.consumers) {
+      const theirs = copy.of(consumer);
+      for (const pending of own) theirs.add({ ...pending });
+      for (const pending of theirs) copy.pending.add(pending);
+    }
+    return copy;
   }
 
   private of(consumer: string): ById<Pending> {

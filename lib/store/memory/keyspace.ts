@@ -76,6 +76,11 @@ export class Keyspace {
     this.grown.add(this.keys.stream(place.stream));
   }
 
+  /** Forgets a key, as `DEL` does; who waits for its stream is to hear of it. */
+  delete(key: string): void {
+    if (this.values.delete(key)) this.grown.add(key);
+  }
+
   clear(): void {
     for (const key of this.values.keys()) this.grown.add(key);
     this.values.clear();
@@ -98,6 +103,13 @@ export class Keyspace {
     const grown = this.grown;
     this.grown = new Set();
     return grown;
+  }
+
+  copy(): Keyspace {
+    const copy = new Keyspace();
+    for (const [key, value] of this.values) copy.values.set(key, value.copy());
+    for (const [key, endsAtMs] of this.heartbeats) copy.heartbeats.set(key, endsAtMs);
+    return copy;
   }
 
   private rows(key: string): Rows {

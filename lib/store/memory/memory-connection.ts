@@ -8,7 +8,7 @@ import type { Keyspace } from './keyspace.js';
 import { beat, recover, scan, signOff } from './leases.js';
 import { deadLetter, deadLetters, removeDeadLetters, replay } from './letters.js';
 import { MemoryReader } from './memory-reader.js';
-import type { MemoryStore } from './memory-store.js';
+import type { MemoryServer } from './memory-server.js';
 import { take } from './parking.js';
 import { locate, stats, workers } from './questions.js';
 import { bury, settle } from './settlements.js';
@@ -17,7 +17,7 @@ type Call<Method extends keyof StreamStore> = StreamStore[Method] extends (...ar
 type Answer<Method extends keyof StreamStore> = StreamStore[Method] extends (...args: never) => infer Result ? Result : never;
 
 /**
- * One door to a {@link MemoryStore}. Each call is done at once and as a whole, in the order of the calls; its answer comes as a promise
+ * One door to a {@link MemoryServer}. Each call is done at once and as a whole, in the order of the calls; its answer comes as a promise
  * does. It waits on the clock that it was given, and on nothing else.
  */
 export class MemoryConnection implements StreamStore {
@@ -27,7 +27,7 @@ export class MemoryConnection implements StreamStore {
   private readonly listening = new Set<() => void>();
 
   constructor(
-    private readonly store: MemoryStore,
+    private readonly server: MemoryServer,
     private readonly deps: { readonly clock: Clock; readonly events: RillkitEvents },
   ) {}
 
@@ -80,7 +80,7 @@ export class MemoryConnection implements StreamStore {
   }
 
   openReader(): BlockingReader {
-    const reader = new MemoryReader(this.store, this.deps.clock, {
+    const reader = new MemoryReader(this.server, this.deps.clock, {
       isOpen: () => this.current === 'ready',
       onClose: () => this.readers.delete(reader),
     });
@@ -133,12 +133,12 @@ export class MemoryConnection implements StreamStore {
   /** Heard in a turn of its own, as over a network: nobody hears it from within the call that sends it. */
   async nudge({ stream, group }: Call<'nudge'>[0]): Promise<void> {
     const channel = await this.call((data) => data.keys.nudges(group));
-    this.store.tell(channel, stream);
+    this.server.tell(channel, stream);
   }
 
   onNudge(...[group, heard]: Call<'onNudge'>): () => void {
     if (this.current === 'closed') return () => {};
-    const silence = this.store.hear(this.store.data.keys.nudges(group), heard);
+    const silence = this.server.hear(this.server.data.keys.nudges(group), heard);
     const stop = (): void => {
       silence();
       this.listening.delete(stop);
@@ -181,7 +181,7 @@ export class MemoryConnection implements StreamStore {
 
   private async call<T>(work: (data: Keyspace, nowMs: number) => T): Promise<T> {
     if (this.current !== 'ready') throw unavailable('no', this.current === 'closed' ? 'it was closed' : 'it was not started');
-    return this.store.run(this.deps.clock, work);
+    return this.server.run(this.deps.clock, work);
   }
 }
 

@@ -4,7 +4,7 @@ import type { BlockingReader } from '../stream-store.js';
 import { readNew } from './entries.js';
 import { unavailable } from './faults.js';
 import type { Keyspace } from './keyspace.js';
-import type { MemoryStore } from './memory-store.js';
+import type { MemoryServer } from './memory-server.js';
 import type { Wait } from './waits.js';
 
 type Request = Parameters<BlockingReader['read']>[0];
@@ -19,10 +19,12 @@ interface UnderWay {
 /** Reads that wait until somebody adds what they are for, or are broken off. */
 export class MemoryReader implements BlockingReader {
   private underWay: UnderWay | null = null;
+  /** Resolves, never rejects, when the last read has ended for its caller too. */
+  private over: Promise<void> = Promise.resolve();
   private closed = false;
 
   constructor(
-    private readonly store: MemoryStore,
+    private readonly server: MemoryServer,
     private readonly clock: Clock,
     private readonly params: { readonly isOpen: () => boolean; readonly onClose: () => void },
   ) {}
@@ -30,13 +32,14 @@ export class MemoryReader implements BlockingReader {
   async read(request: Request): Promise<Answer> {
     if (this.underWay) throw new StoreError('A read is under way on this reader already.', 'refused', 'no');
     if (this.closed || !this.params.isOpen()) throw unavailable('no', 'the reader is not open');
-    const names = new Map(request.streams.map((name) => [this.store.data.keys.stream(name), name]));
-    const found = this.store.run(this.clock, (data, nowMs) => readNow(data, names, request, nowMs));
-    return found.length > 0 ? found : this.wait(request, names);
+    const answer = this.attempt(request);
+    this.over = answer.then(ignore, ignore);
+    return answer;
   }
 
   async interrupt(): Promise<'ended'> {
     this.underWay?.breakOff();
+    await this.over;
     return 'ended';
   }
 
@@ -46,11 +49,17 @@ export class MemoryReader implements BlockingReader {
     this.underWay?.fail(unavailable('unknown', 'the reader was closed'));
   }
 
+  private async attempt(request: Request): Promise<Answer> {
+    const names = new Map(request.streams.map((name) => [this.server.data.keys.stream(name), name]));
+    const found = this.server.run(this.clock, (data, nowMs) => readNow(data, names, request, nowMs));
+    return found.length > 0 ? found : this.wait(request, names);
+  }
+
   private wait({ group, worker, count, blockMs }: Request, names: ReadonlyMap<string, string>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const over = (tell: () => void): void => {
         cancel();
-        this.store.waits.delete(wait);
+        this.server.waits.delete(wait);
         this.underWay = null;
         tell();
       };
@@ -64,7 +73,7 @@ export class MemoryReader implements BlockingReader {
       };
       const inVain = (): void => over(() => resolve([]));
       const cancel = this.clock.after(Math.max(1, Math.ceil(blockMs)), inVain);
-      this.store.waits.add(wait);
+      this.server.waits.add(wait);
       this.underWay = { breakOff: inVain, fail: (error) => over(() => reject(error)) };
     });
   }
@@ -77,3 +86,5 @@ function readNow(data: Keyspace, names: ReadonlyMap<string, string>, { group, wo
     .map(({ stream, found }) => ({ stream, messages: readNew(found, worker, count, nowMs) }))
     .filter(({ messages }) => messages.length > 0);
 }
+
+const ignore = (): void => {};

@@ -1,6 +1,8 @@
+import { Sorted } from './sorted.js';
+
 interface Row {
   readonly name: string;
-  score: number;
+  readonly score: number;
 }
 
 /** Order of bytes, as Redis orders names. */
@@ -11,14 +13,14 @@ const compare = (a: Row, b: Row): number => a.score - b.score || compareNames(a.
 /** A sorted set: names with scores, in the order of the scores, equal ones in the order of the names' bytes. */
 export class Rows {
   private readonly scores = new Map<string, number>();
-  private rows: Row[] = [];
+  private readonly rows = new Sorted<Row, Row>(compare);
 
   get size(): number {
-    return this.rows.length;
+    return this.rows.size;
   }
 
-  get first(): Readonly<Row> | undefined {
-    return this.rows[0];
+  get first(): Row | undefined {
+    return this.rows.first;
   }
 
   score(name: string): number | undefined {
@@ -28,9 +30,9 @@ export class Rows {
   set(name: string, score: number): void {
     const before = this.scores.get(name);
     if (before === score) return;
-    if (before !== undefined) this.rows.splice(this.placeOf({ name, score: before }), 1);
+    if (before !== undefined) this.rows.remove({ name, score: before });
     this.scores.set(name, score);
-    this.rows.splice(this.placeOf({ name, score }), 0, { name, score });
+    this.rows.put({ name, score }, { name, score });
   }
 
   /** Answers whether it was new; one that is there stays as it is. */
@@ -44,37 +46,27 @@ export class Rows {
     for (const name of names) {
       const score = this.scores.get(name);
       if (score === undefined) continue;
-      this.rows.splice(this.placeOf({ name, score }), 1);
+      this.rows.remove({ name, score });
       this.scores.delete(name);
     }
   }
 
   /** The first `count` names whose score is `min` or more and passes `until`. */
   names(min: number, until: (score: number) => boolean, count: number): string[] {
-    const from = this.placeOf({ name: '', score: min });
-    const found: string[] = [];
-    for (let at = from; at < this.rows.length && found.length < count; at += 1) {
-      const row = this.rows[at];
-      if (!row || !until(row.score)) break;
-      found.push(row.name);
-    }
-    return found;
+    const from = this.rows.before({ name: '', score: min });
+    const rows = this.rows.slice(from, Math.min(count, this.size));
+    const end = rows.findIndex(({ score }) => !until(score));
+    return rows.slice(0, end < 0 ? rows.length : end).map(({ name }) => name);
   }
 
   /** A copy, to be walked through while rows are set. */
-  all(): readonly Readonly<Row>[] {
-    return this.rows.map(({ name, score }) => ({ name, score }));
+  all(): readonly Row[] {
+    return [...this.rows];
   }
 
-  private placeOf(row: Row): number {
-    let low = 0;
-    let high = this.rows.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const other = this.rows[middle];
-      if (other && compare(other, row) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+  copy(): Rows {
+    const copy = new Rows();
+    for (const { name, score } of this.rows) copy.set(name, score);
+    return copy;
   }
 }

@@ -1,5 +1,4 @@
 import { isStoreFault, StoreError } from '../../rillkit.errors.js';
-import { compareIds } from '../entry-id.js';
 import type { Burial, Buried, EntryId, Place, Settled, Settlement } from '../stream-store.js';
 import { copyOf } from './copy.js';
 import type { GroupData } from './group-data.js';
@@ -10,7 +9,7 @@ const OK = { is: 'ok' } as const;
 const FENCED = { is: 'fenced' } as const;
 const LOST = { is: 'lost' } as const;
 
-/** Ends deliveries, each for itself: first-delivery acks first, in the order of their ids, then the others as they were given. */
+/** Ends deliveries, each for itself. As on Redis, first-delivery acks go before the rest: of two for one message, theirs holds. */
 export function settle(
   data: Keyspace,
   place: Place,
@@ -19,11 +18,12 @@ export function settle(
   settlements: readonly Settlement[],
   nowMs: number,
 ): readonly Settled[] {
-  const all = settlements.map((settlement, at) => ({ settlement, at }));
-  const firsts = all.filter(({ settlement }) => isFirst(settlement)).toSorted((a, b) => compareIds(a.settlement.id, b.settlement.id));
-  const others = all.filter(({ settlement }) => !isFirst(settlement));
   const answers: Settled[] = [];
-  for (const { settlement, at } of [...firsts, ...others]) answers[at] = settleOne(data, place, worker, maxHandBacks, settlement, nowMs);
+  for (const first of [true, false]) {
+    for (const [at, settlement] of settlements.entries()) {
+      if (isFirst(settlement) === first) answers[at] = settleOne(data, place, worker, maxHandBacks, settlement, nowMs);
+    }
+  }
   return answers;
 }
 

@@ -31,7 +31,7 @@ export class StreamData {
 
   append(fields: Fields, nowMs: number, trim?: Trim): EntryId {
     const id = nextId(this.last, nowMs);
-    this.entries.put({ id, fields });
+    this.entries.add({ id, fields });
     this.last = id;
     this.added += 1;
     if (trim) this.trimTo(trim);
@@ -57,12 +57,12 @@ export class StreamData {
 
   /** Drops what is older than `id`. */
   trimBefore(id: EntryId): void {
-    this.entries.dropFirst(this.entries.from(id));
+    this.entries.dropFirst(this.entries.before(id));
   }
 
   /** Gives a consumer what the group has not been given yet. */
   read(group: GroupData, consumer: string, count: number, nowMs: number): Entry[] {
-    const entries = this.entries.slice(this.entries.behind(group.lastId), count);
+    const entries = this.entries.slice(this.entries.upTo(group.lastId), count);
     for (const { id } of entries) {
       group.entriesRead =
         group.entriesRead !== null && !this.isBrokenFrom(id)
@@ -84,6 +84,16 @@ export class StreamData {
     return place === null ? null : this.added - place;
   }
 
+  copy(): StreamData {
+    const copy = new StreamData();
+    for (const entry of this.entries) copy.entries.add(entry);
+    for (const [name, group] of this.groups) copy.groups.set(name, group.copy());
+    copy.last = this.last;
+    copy.maxDeleted = this.maxDeleted;
+    copy.added = this.added;
+    return copy;
+  }
+
   private get firstId(): EntryId {
     return this.entries.first?.id ?? ZERO;
   }
@@ -98,9 +108,7 @@ export class StreamData {
   private placeOf(id: EntryId): number | null {
     if (this.added === 0) return 0;
     if (this.entries.size === 0 && compareIds(id, this.last) < 1) return this.added;
-    const toLast = compareIds(id, this.last);
-    if (toLast === 0) return this.added;
-    if (toLast > 0) return null;
+    if (id === this.last) return this.added;
     if (this.maxDeleted === ZERO || compareIds(this.maxDeleted, this.firstId) < 0) {
       const toFirst = compareIds(id, this.firstId);
       if (toFirst < 0) return this.added - this.entries.size;

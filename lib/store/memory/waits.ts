@@ -32,6 +32,12 @@ export class Waits {
     }
   }
 
+  /** Ends all of them. */
+  drop(error: StoreError): void {
+    for (const wait of this.waits) wait.refuse(error);
+    this.waits.clear();
+  }
+
   private serveOne(wait: Wait, key: string, data: Keyspace, nowMs: number): void {
     try {
       const messages = readNew(data.group(key, wait.group), wait.worker, wait.count, nowMs);
