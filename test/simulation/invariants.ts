@@ -1,4 +1,5 @@
 import type { MemoryStore } from '../../lib/store/memory/memory-store.js';
+import { compareIds } from '../../lib/store/entry-id.js';
 import type { EntryId, Place } from '../../lib/store/stream-store.js';
 
 const PARKED = '~parked';
@@ -15,7 +16,7 @@ export class Invariants {
   private numbers = new Map<EntryId, number>();
 
   constructor(
-    private readonly server: MemoryStore,
+    private readonly memory: MemoryStore,
     private readonly place: Place,
   ) {}
 
@@ -30,7 +31,7 @@ export class Invariants {
 
   /** What is broken now, if anything is. */
   broken(): string | null {
-    const rows = this.server.data.parked(this.place);
+    const rows = this.memory.server.data.parked(this.place);
     const numbers = new Map<EntryId, number>();
     for (const { id, consumer, number } of this.pending()) {
       const before = this.numbers.get(id) ?? 0;
@@ -46,12 +47,12 @@ export class Invariants {
   left(foreigners: ReadonlySet<string>): string | null {
     const pending = this.pending();
     if (pending.length > 0) return `still pending: ${pending.map(({ id, consumer }) => `${id} (${consumer})`).join(', ')}`;
-    const parked = this.server.data
+    const parked = this.memory.server.data
       .parked(this.place)
       .all()
       .filter(({ name }) => !STANDING.has(name));
     if (parked.length > 0) return `rows without a message: ${parked.map(({ name }) => name).join(', ')}`;
-    const leases = this.server.data
+    const leases = this.memory.server.data
       .leases(this.place)
       .all()
       .filter(({ name }) => !STANDING.has(name));
@@ -62,12 +63,12 @@ export class Invariants {
   }
 
   undelivered(): number | null {
-    const stream = this.server.data.streamOf(this.place);
+    const stream = this.memory.server.data.streamOf(this.place);
     const group = this.group();
-    return stream && group ? stream.entries.size - stream.entries.behind(group.lastId) : (stream?.entries.size ?? 0);
+    return stream && group ? [...stream.entries].filter(({ id }) => compareIds(id, group.lastId) > 0).length : (stream?.entries.size ?? 0);
   }
 
   private group() {
-    return this.server.data.streamOf(this.place)?.groups.get(this.place.group);
+    return this.memory.server.data.streamOf(this.place)?.groups.get(this.place.group);
   }
 }

@@ -10,7 +10,6 @@ import { Ledger, type Run } from './ledger.js';
 import type { Weather } from './network.js';
 import { Scheduler } from './scheduler.js';
 import { ABORT_MS, BEAT_MS, GRACE_MS, LEASE_MS, SimProcess } from './sim-process.js';
-import { copyOf } from './snapshot.js';
 
 /** The longest that a shutdown may take: grace, abort, a second to sign off, and a little for what is on its way. */
 const STOP_MS = GRACE_MS + ABORT_MS + 1_000 + 100;
@@ -29,7 +28,7 @@ export class World {
   /** How bad the network is now. */
   current: Weather = FAIR;
 
-  private readonly server: MemoryStore;
+  private readonly memory: MemoryStore;
   private readonly handler: StreamHandlerOptions;
   private readonly serverSide: Clock;
   private serverShiftMs = 0;
@@ -46,8 +45,8 @@ export class World {
       endOfTurn: (run) => void scheduler.in(0, run),
       jitter: () => 0,
     };
-    this.server = new MemoryStore({ clock: this.serverSide });
-    this.invariants = new Invariants(this.server, this.place);
+    this.memory = new MemoryStore({ clock: this.serverSide });
+    this.invariants = new Invariants(this.memory, this.place);
     this.handler = {
       concurrency: chance.whole(1, 4),
       maxRetries: chance.whole(0, 3),
@@ -73,11 +72,11 @@ export class World {
   }
 
   startProcess(): void {
-    const { scheduler, chance, server, serverSide, place, handler } = this;
+    const { scheduler, chance, memory, serverSide, place, handler } = this;
     this.made += 1;
     const process = new SimProcess({
       world: { scheduler, chance, weather: () => this.current },
-      server,
+      server: memory,
       serverSide,
       place,
       worker: `w${this.made}`,
@@ -249,7 +248,7 @@ export class World {
 
   private foreignClaim(): void {
     const target = this.chance.pick(this.invariants.pending());
-    const group = this.server.data.streamOf(this.place)?.groups.get(this.place.group);
+    const group = this.memory.server.data.streamOf(this.place)?.groups.get(this.place.group);
     const pending = target && group?.pending.get(target.id);
     if (!group || !pending) return;
     this.say(`a foreigner takes ${pending.id} from ${pending.consumer}`);
@@ -262,7 +261,7 @@ export class World {
   }
 
   private trim(): void {
-    const stream = this.server.data.streamOf(this.place);
+    const stream = this.memory.server.data.streamOf(this.place);
     if (!stream) return;
     const before = [...stream.entries].map(({ id }) => id);
     stream.trimTo({ maxLen: Math.max(0, stream.entries.size - this.chance.whole(1, 5)), approximate: false });
@@ -274,18 +273,18 @@ export class World {
   private destroyGroup(): void {
     this.say('the group is destroyed');
     this.redisLoses(this.invariants.pending().map(({ id }) => id));
-    this.server.run(this.serverSide, (data) => data.destroyGroup(this.place));
+    this.memory.server.run(this.serverSide, (data) => data.destroyGroup(this.place));
   }
 
   /** A failover to a replica that is behind, or a restart from an older file. */
   private rollBack(ms: number): void {
-    const state = copyOf(this.server.data);
+    const goBack = this.memory.server.snapshot();
     const published = this.ledger.published.length;
     this.scheduler.in(ms, () => {
       this.say(`the server goes back by ${ms.toFixed(0)} ms`);
       const lost = this.ledger.published.slice(published);
       this.redisLoses([...lost, ...this.invariants.pending().map(({ id }) => id)]);
-      Object.assign(this.server.data, copyOf(state));
+      goBack();
       for (const process of this.alive) {
         process.lastHarmMs = this.scheduler.nowMs;
         process.store.cut();
@@ -301,7 +300,7 @@ export class World {
 
   /** Through a door that no network is in the way of. */
   private direct<T>(ask: (store: ReturnType<MemoryStore['open']>) => Promise<T>): Promise<T> {
-    const store = this.server.open({ clock: this.serverSide, events: NO_EVENTS });
+    const store = this.memory.open({ clock: this.serverSide, events: NO_EVENTS });
     store.start();
     return ask(store);
   }
