@@ -86,7 +86,7 @@ export class Connection {
     for (const { fail } of this.underWay) fail();
     this.underWay.clear();
     if (this.machine.state !== 'dead') this.reconnect();
-    else this.world.scheduler.in(this.world.chance.between(0, 8_000), this.onGone);
+    else this.world.scheduler.in(this.world.chance.between(0, 25_000), this.onGone);
   }
 
   /** Ends when it is up, or `waitMs` is over. */

@@ -1,5 +1,4 @@
 import { Stream } from '../../lib/broker/stream.js';
-import { fixed } from '../../lib/consumer/backoff.js';
 import { Consumers } from '../../lib/consumer/consumers.js';
 import type { Message } from '../../lib/handlers/message.js';
 import { Resurrector } from '../../lib/liveness/resurrector.js';
@@ -10,13 +9,13 @@ import type { Place } from '../../lib/store/stream-store.js';
 import type { Clock } from '../../lib/clock.js';
 import { FaultyStore } from './faulty-store.js';
 import { Machine } from './machine.js';
+import { watched } from './watched.js';
 import type { Connection } from './network.js';
 
 type World = ConstructorParameters<typeof Connection>[0];
 
 export const LEASE_MS = 6_000;
 export const BEAT_MS = LEASE_MS / 3;
-export const BLOCK_MS = 5_000;
 export const GRACE_MS = 2_000;
 export const ABORT_MS = 500;
 
@@ -27,6 +26,9 @@ export interface SimProcessParams {
   readonly place: Place;
   readonly worker: string;
   readonly skewMs: number;
+  readonly blockMs: number;
+  /** Told of what a call at the server did that it must not. */
+  readonly onWrong: (what: string) => void;
   readonly handler: StreamHandlerOptions;
   readonly handle: (message: Message, process: SimProcess) => Promise<void>;
 }
@@ -46,17 +48,17 @@ export class SimProcess {
   private readonly resurrector: Resurrector;
 
   constructor(private readonly params: SimProcessParams) {
-    const { world, server, serverSide, worker, skewMs } = params;
+    const { world, server, serverSide, place, worker, skewMs, blockMs, onWrong } = params;
     this.machine = new Machine(world.scheduler, world.chance, skewMs);
     const { clock } = this.machine;
     const { events } = this;
-    const inner = server.open({ clock: serverSide, events: new RillkitEvents() });
-    inner.start();
-    this.store = new FaultyStore(inner, world, this.machine);
+    const door = server.open({ clock: serverSide, events: new RillkitEvents() });
+    door.start();
+    this.store = new FaultyStore(watched(door, server, place, onWrong), world, this.machine);
     const options = resolveOptions({
       connection: server,
       worker,
-      blockMs: BLOCK_MS,
+      blockMs,
       liveness: { leaseMs: LEASE_MS, heartbeat: false },
       shutdown: { graceMs: GRACE_MS, abortMs: ABORT_MS },
     });
@@ -81,7 +83,7 @@ export class SimProcess {
       {
         ...place,
         definition,
-        options: resolveHandlerOptions({ backoff: fixed(300), ...handler }, { id: 'simulated', stream: definition, defaults: {} }),
+        options: resolveHandlerOptions(handler, { id: 'simulated', stream: definition, defaults: {} }),
         invoke: (_body, message) => handle(message, this),
       },
     ]);

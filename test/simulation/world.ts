@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.js';
+import { fixed } from '../../lib/consumer/backoff.js';
 import { RejectMessage, type Message } from '../../lib/handlers/message.js';
 import { RillkitEvents } from '../../lib/rillkit.events.js';
 import type { StreamHandlerOptions } from '../../lib/rillkit.options.js';
@@ -30,10 +31,13 @@ export class World {
 
   private readonly memory: MemoryStore;
   private readonly handler: StreamHandlerOptions;
+  private readonly blockMs: number;
   private readonly serverSide: Clock;
   private serverShiftMs = 0;
   private made = 0;
   private readonly poisons = new Set<EntryId>();
+  /** When something of a worker was last handed on. */
+  private readonly recoveredMs = new Map<string, number>();
 
   constructor(readonly seed: number) {
     this.chance = new Chance(seed);
@@ -47,7 +51,10 @@ export class World {
     };
     this.memory = new MemoryStore({ clock: this.serverSide });
     this.invariants = new Invariants(this.memory, this.place);
+    // Longer than a lease too: then a read outlives its worker.
+    this.blockMs = chance.pick([1_000, 5_000, 25_000]) ?? 5_000;
     this.handler = {
+      backoff: fixed(chance.pick([0, 20, 300]) ?? 300),
       concurrency: chance.whole(1, 4),
       maxRetries: chance.whole(0, 3),
       maxHandBacks: chance.pick([0, 2, 8]),
@@ -81,6 +88,8 @@ export class World {
       place,
       worker: `w${this.made}`,
       skewMs: chance.between(-30_000, 30_000),
+      blockMs: this.blockMs,
+      onWrong: (what) => this.fail(what),
       handler,
       handle: (message, self) => this.handle(message, self),
     });
@@ -188,6 +197,7 @@ export class World {
     const { events, worker } = process;
     events.on('recovered', ({ worker: dead, count }) => {
       this.say(`${worker} recovers ${count} of ${dead}`);
+      this.recoveredMs.set(dead, this.scheduler.nowMs);
       const victim = this.processes.find((one) => one.worker === dead);
       if (!victim || !victim.isAlive || victim.stopping || victim.machine.state === 'frozen') return;
       if (this.scheduler.nowMs - victim.lastHarmMs > 2 * LEASE_MS + BEAT_MS) this.fail(`${dead} is declared dead, but is alive and well`);
@@ -200,7 +210,13 @@ export class World {
     events.on('lost', ({ count }) => this.say(`${worker} reports ${count} lost`));
     events.on('leaseLost', () => this.say(`${worker} loses its lease`));
     events.on('leaseRegained', () => this.say(`${worker} regains its lease`));
-    events.on('fenced', ({ id }) => this.say(`${worker} is fenced from ${id}`));
+    events.on('fenced', ({ id }) => {
+      this.say(`${worker} is fenced from ${id}`);
+      const run = this.ledger.runs.get(id)?.findLast((one) => one.process === process);
+      if (!run || this.ledger.excused.has(id) || run.epoch !== this.ledger.epoch || process.lostLeaseMs >= run.atMs) return;
+      if ((this.recoveredMs.get(worker) ?? Number.NEGATIVE_INFINITY) >= run.atMs) return;
+      this.fail(`${worker} is told that it was fenced from ${id}, although nobody took it`);
+    });
     events.on('deadLettered', ({ id, reason }) => this.say(`${worker} gives ${id} up: ${reason}`));
     events.on('handedBack', ({ count, why }) => this.say(`${worker} hands ${count} back: ${why}`));
     events.on('callbackFailed', ({ error }) => this.fail(`a callback threw ${String(error)}`));
@@ -294,6 +310,7 @@ export class World {
 
   private redisLoses(ids: readonly EntryId[]): void {
     this.ledger.epoch += 1;
+    this.ledger.lostMs = this.scheduler.nowMs;
     this.invariants.forget();
     for (const id of ids) this.ledger.excused.add(id);
   }
