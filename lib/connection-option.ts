@@ -1,13 +1,15 @@
 import { isOptions, show } from './option-checks.js';
 import { OptionError } from './rillkit.errors.js';
+import { MemoryStore } from './store/memory/memory-store.js';
 
-const SHAPES = 'must be a URL (redis:// or rediss://), ioredis options, or an ioredis client';
+const SHAPES = "must be a URL (redis:// or rediss://), ioredis options, an ioredis client, 'memory' or a MemoryStore";
 
 /**
  * Checks the shape of a connection: what it leads to is found out when it is used. Never shows any of it, since it may hold a password.
  * @throws OptionError
  */
 export function checkConnection(option: string, connection: unknown): void {
+  if (connection === 'memory' || connection instanceof MemoryStore) return;
   if (typeof connection === 'string') checkUrl(option, connection);
   else if (!isOptions(connection)) throw new OptionError(option, `${SHAPES}, not ${show(connection)}`);
   else if (connection['isCluster'] === true || 'nodes' in connection) throw new OptionError(option, 'a Redis Cluster is not there yet');
@@ -15,6 +17,5 @@ export function checkConnection(option: string, connection: unknown): void {
 }
 
 function checkUrl(option: string, url: unknown): void {
-  if (url === 'memory') throw new OptionError(option, "'memory' is not there yet");
   if (typeof url !== 'string' || !/^rediss?:\/\//.test(url) || !URL.canParse(url)) throw new OptionError(option, SHAPES);
 }

@@ -47,6 +47,7 @@ export {
   isRillkitError,
   LeaseLostError,
   NameError,
+  NoRedisError,
   OptionError,
   PublishError,
   ReplayError,
@@ -56,4 +57,5 @@ export {
   StoreError,
   type StoreFault,
 } from './rillkit.errors.js';
+export { MemoryStore, type MemoryStoreParams } from './store/memory/memory-store.js';
 export type { EntryId, Fields, StreamStats } from './store/stream-store.js';

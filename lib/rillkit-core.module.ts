@@ -19,7 +19,7 @@ import { DuplicateModuleError } from './rillkit.errors.js';
 import { RillkitEvents } from './rillkit.events.js';
 import { resolveOptions, type ResolvedOptions, type RillkitModuleOptions } from './rillkit.options.js';
 import { DEFAULT_NAME, RILLKIT_CLOCK, RILLKIT_MODULE_OPTIONS, RILLKIT_OPTIONS, RILLKIT_STORE, refuseName } from './rillkit.tokens.js';
-import { RedisStore } from './store/redis/redis-store.js';
+import { clientOf, openStore } from './store/open-store.js';
 import type { StreamStore } from './store/stream-store.js';
 
 /** Makes the options of {@link RillkitModule.forRootAsync} where `useClass` or `useExisting` names a class that implements it. */
@@ -52,14 +52,13 @@ const providers: Provider[] = [
   {
     provide: RILLKIT_STORE,
     inject: [RILLKIT_OPTIONS, RILLKIT_CLOCK, RillkitEvents],
-    useFactory: (options: ResolvedOptions, clock: Clock, events: RillkitEvents): RedisStore =>
-      new RedisStore({ connection: options.connection, clock, events, blockMs: options.blockMs }),
+    useFactory: (options: ResolvedOptions, clock: Clock, events: RillkitEvents): StreamStore => openStore(options, { clock, events }),
   },
   {
     provide: Broker,
     inject: [RILLKIT_STORE, RILLKIT_CLOCK, RillkitEvents, RILLKIT_OPTIONS],
-    useFactory: (store: RedisStore, clock: Clock, events: RillkitEvents, options: ResolvedOptions): Broker =>
-      new Broker({ store, clock, events, options, client: () => store.client }),
+    useFactory: (store: StreamStore, clock: Clock, events: RillkitEvents, options: ResolvedOptions): Broker =>
+      new Broker({ store, clock, events, options, client: () => clientOf(store) }),
   },
   {
     provide: Resurrector,

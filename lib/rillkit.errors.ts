@@ -134,6 +134,17 @@ export class ShutdownError extends RillkitError {
   }
 }
 
+/** The client of a connection to Redis was asked for where there is none. */
+export class NoRedisError extends RillkitError {
+  readonly code = 'RILLKIT_NO_REDIS';
+
+  constructor() {
+    super(
+      'Messages are kept in memory here, so that there is no Redis and no client of one. Ask for it only where the connection leads to Redis.',
+    );
+  }
+}
+
 /** What kind of trouble storage is in; each is answered differently. */
 export type StoreFault =
   /** No connection, or it was lost with the call under way. */

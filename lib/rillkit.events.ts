@@ -61,7 +61,9 @@ export type RillkitEvent =
   | ({ readonly type: 'loopRecovered'; readonly loop: LoopName; readonly failures: number } & Partial<At>)
   /** A function among the options threw, or answered nonsense; the default was used. */
   | ({ readonly type: 'callbackFailed'; readonly callback: 'retryIf' | 'backoff'; readonly error: unknown } & Partial<At>)
-  | { readonly type: 'unboundedStream'; readonly stream: string };
+  | { readonly type: 'unboundedStream'; readonly stream: string }
+  /** There is no Redis: all that is kept ends with the process. Told once, at the start. */
+  | { readonly type: 'keptInMemory' };
 
 export type EventOf<Type extends RillkitEvent['type']> = Extract<RillkitEvent, { readonly type: Type }>;
 

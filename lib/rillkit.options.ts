@@ -7,6 +7,7 @@ import type { Message } from './handlers/message.js';
 import { callable, checkKeys, flag, join, MAX_TIMER_MS, named, oneOf, whole, wholeMs } from './option-checks.js';
 import { OptionError } from './rillkit.errors.js';
 import { checkGroupName, checkWorkerName } from './store/names.js';
+import type { MemoryStore } from './store/memory/memory-store.js';
 import { MAX_BATCH } from './store/stream-store.js';
 
 /** When a message is acked: `nackOnError` when its handler returns; `ackAlways` also when it throws; `ackFirst` before it starts (at most once); `manual` only by `message.ack()` and its kind. */
@@ -45,7 +46,10 @@ export interface StreamHandlerOptions<T = unknown> {
 }
 
 /** Where Redis is: a URL, ioredis options, both, or a client whose options are copied; the client itself is never used. */
-export type ConnectionOption = string | RedisOptions | ({ readonly url: string } & RedisOptions) | Redis;
+export type RedisConnectionOption = string | RedisOptions | ({ readonly url: string } & RedisOptions) | Redis;
+
+/** Where messages are kept: in Redis; or in this process, by `'memory'` or by a {@link MemoryStore} that several share. */
+export type ConnectionOption = RedisConnectionOption | MemoryStore;
 
 export interface LivenessOptions {
   /** How long a worker is believed alive after its last beat, milliseconds, at least 1 000. Shorter finds dead workers sooner and buries slow ones sooner. @default 6_000 */

@@ -1,14 +1,15 @@
 import { systemClock } from '../clock.js';
 import { RillkitEvents } from '../rillkit.events.js';
 import { resolveOptions, type RillkitModuleOptions } from '../rillkit.options.js';
-import { RedisStore } from '../store/redis/redis-store.js';
+import { clientOf, openStore } from '../store/open-store.js';
+import type { StreamStore } from '../store/stream-store.js';
 import { Broker } from './broker.js';
 
 export type CreateBrokerOptions = Pick<RillkitModuleOptions, 'connection' | 'group' | 'publishTimeoutMs'>;
 
 /** A Broker with a connection of its own, which keeps the process alive until it is closed. */
 export class StandaloneBroker extends Broker {
-  private readonly store: RedisStore;
+  private readonly store: StreamStore;
 
   /** See {@link createBroker}. */
   constructor(
@@ -17,8 +18,8 @@ export class StandaloneBroker extends Broker {
     readonly events: RillkitEvents = new RillkitEvents(),
   ) {
     const resolved = resolveOptions(options);
-    const store = new RedisStore({ connection: resolved.connection, clock: systemClock, events, blockMs: resolved.blockMs });
-    super({ store, clock: systemClock, events, options: resolved, client: () => store.client });
+    const store = openStore(resolved, { clock: systemClock, events });
+    super({ store, clock: systemClock, events, options: resolved, client: () => clientOf(store) });
     this.store = store;
     store.start();
   }

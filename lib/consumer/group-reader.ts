@@ -120,14 +120,20 @@ export class GroupReader {
   }
 
   private async block(ready: readonly Planned[]): Promise<void> {
-    const { group, worker, blockMs } = this.options;
-    const count = Math.min(...ready.map(({ plan }) => plan.read));
-    const streams = ready.map(({ subscription }) => subscription.stream);
     const on = new Set(ready.map(({ subscription }) => subscription));
     // What changed while this step was on its way would go unseen until the read ends.
     if (this.changed && this.isWanted(on)) return;
-    let ended = (): void => {};
-    this.blocked = { on, over: new Promise((resolve) => (ended = resolve)) };
+    const over = this.wait(ready).finally(() => {
+      this.blocked = null;
+    });
+    this.blocked = { on, over };
+    await over;
+  }
+
+  private async wait(ready: readonly Planned[]): Promise<void> {
+    const { group, worker, blockMs } = this.options;
+    const count = Math.min(...ready.map(({ plan }) => plan.read));
+    const streams = ready.map(({ subscription }) => subscription.stream);
     try {
       const replies = await this.reader.read({ group, worker, streams, count, blockMs });
       const byStream = new Map(replies.map(({ stream, messages }) => [stream, messages]));
@@ -137,9 +143,6 @@ export class GroupReader {
       // One wrong stream fails the read of all: each is asked alone then, which tells which it was.
       if (ready.length > 1 && !isStoreFault(error, 'unavailable')) for (const { subscription } of ready) subscription.readAlone();
       else for (const { subscription } of ready) subscription.failed('read', error);
-    } finally {
-      this.blocked = null;
-      ended();
     }
   }
 

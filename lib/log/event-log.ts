@@ -32,6 +32,7 @@ const TOLD: readonly RillkitEvent['type'][] = [
   'loopRecovered',
   'callbackFailed',
   'unboundedStream',
+  'keptInMemory',
 ];
 
 const BEGINNINGS: ReadonlySet<RillkitEvent['type']> = new Set(['loopFailed', 'disconnected']);

@@ -108,6 +108,8 @@ export function lineOf(event: RillkitEvent): Line | null {
         [event.stream],
         `Stream "${event.stream}" grows without limit. Give it a maxLen: new Stream("${event.stream}", { maxLen: 100_000 }).`,
       );
+    case 'keptInMemory':
+      return { level: 'warn', text: "Messages are kept in this process's memory and end with it: there is no Redis." };
     case 'published':
     case 'settled':
       break;

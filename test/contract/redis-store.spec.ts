@@ -1,26 +1,11 @@
 import { describe, inject } from 'vitest';
-import { leftOf, openStore } from '../support/redis-store.js';
-import { holdsTheContract, type StoreUnderTest } from './store-suite.js';
-
-async function open(cluster: boolean): Promise<StoreUnderTest> {
-  const opened = await openStore(inject('redisUrl'), { cluster });
-  const { store, redis } = opened;
-  const now = async (): Promise<number> => Number((await redis.time())[0]) * 1000;
-  return {
-    store,
-    deleteEntries: async (stream, ids) => void (await redis.xdel(store.keys.stream(stream), ...ids)),
-    dropGroup: async ({ stream, group }) => void (await redis.xgroup('DESTROY', store.keys.stream(stream), group)),
-    endLease: async (place, worker, inMs) => void (await redis.zadd(store.keys.leases(place), (await now()) + inMs, worker)),
-    pause: async (place) => void (await redis.zadd(store.keys.leases(place), 1, '~pause')),
-    left: (place) => leftOf(opened, place),
-    close: () => opened.close(),
-  };
-}
+import { redisUnderTest } from '../support/redis-under-test.js';
+import { holdsTheContract } from './store-suite.js';
 
 describe('the Redis store', () => {
-  holdsTheContract(() => open(false));
+  holdsTheContract(() => redisUnderTest(inject('redisUrl'), { cluster: false }));
 });
 
 describe('the Redis store with keys as on a cluster', () => {
-  holdsTheContract(() => open(true));
+  holdsTheContract(() => redisUnderTest(inject('redisUrl'), { cluster: true }));
 });

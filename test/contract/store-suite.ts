@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoreError } from '../../lib/rillkit.errors.js';
+import { compareIds } from '../../lib/store/entry-id.js';
 import type {
   BlockingReader,
   Beat,
@@ -16,6 +17,10 @@ import { uniqueName } from '../support/redis-server.js';
 /** What a store must let its contract see and do beyond the port. */
 export interface StoreUnderTest {
   readonly store: StreamStore;
+  /** Another door to the same storage, as another process has it; closed with the first. */
+  another(): Promise<StreamStore>;
+  /** A stream's name that no other test has. */
+  newStream(): Promise<string>;
   /** Drops entries from the stream, as trimming does. */
   deleteEntries(stream: string, ids: readonly string[]): Promise<void>;
   /** Makes the group vanish. */
@@ -23,8 +28,14 @@ export interface StoreUnderTest {
   /** Sets a worker's lease end, relative to now; the grace does not see it. */
   endLease(place: Place, worker: string, inMs: number): Promise<void>;
   pause(place: Place): Promise<void>;
+  /** Drops the row of a parked message. */
+  dropRow(place: Place, id: string): Promise<void>;
   /** Everything that is kept beside the stream: rows of leases and of parked messages, and the group's consumers. */
   left(place: Place): Promise<{ leases: string[]; parked: string[]; consumers: string[] }>;
+  /** Lets time pass for the store, at least `ms`. */
+  pass(ms: number): Promise<void>;
+  /** The store's own time, milliseconds since 1970. */
+  now(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -56,10 +67,12 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
     await under.close();
   });
   beforeEach(async () => {
-    place = { stream: uniqueName(), group: 'billing' };
+    place = { stream: await under.newStream(), group: 'billing' };
     await store.ensureGroup(place, 'beginning');
   });
 
+  /** Another stream's name, in the same slot of a cluster. */
+  const beside = (name: string): string => `{${place.stream}}-${name}`;
   const append = (body: string, stream = place.stream): Promise<string> =>
     store.append(stream, fieldsOf({ body, messageId: `m-${body}` }), { waitMs: 5_000 });
   const fill = async (count: number): Promise<string[]> => {
@@ -178,7 +191,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
       const id = await append('1');
       expect(await store.hasEntry(place.stream, id)).toBe(true);
       expect(await store.hasEntry(place.stream, '1-1')).toBe(false);
-      expect(await store.hasEntry(uniqueName(), id)).toBe(false);
+      expect(await store.hasEntry(beside('none'), id)).toBe(false);
     });
 
     it('says that a group is gone', async () => {
@@ -196,9 +209,174 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
     });
   });
 
+  describe('several connections', () => {
+    it('append side by side, each entry once, in the order of their ids', async () => {
+      const other = await under.another();
+      const ids = await Promise.all(
+        Array.from({ length: 40 }, (_, i) =>
+          (i % 2 ? store : other).append(place.stream, fieldsOf({ body: String(i) }), { waitMs: 5_000 }),
+        ),
+      );
+      const read = await other.read(place, 'w1', 100);
+      expect(new Set(ids).size).toBe(40);
+      expect(read.map(({ id }) => id)).toEqual(ids.toSorted(compareIds));
+    });
+
+    it('are given each message once, new or due', async () => {
+      const other = await under.another();
+      await fill(40);
+      const given = (
+        await Promise.all([3, 5, 7, 11, 13, 40].map((count, i) => (i % 2 ? store : other).read(place, `w${i}`, count)))
+      ).flat();
+      expect(given.map(({ id }) => id).toSorted(compareIds)).toEqual([...new Set(given.map(({ id }) => id))].toSorted(compareIds));
+      expect(given).toHaveLength(40);
+      for (let i = 0; i < 6; i += 1) {
+        const own = await store.pendingOf(place, `w${i}`, null, 100);
+        await store.settle(
+          place,
+          `w${i}`,
+          8,
+          own.map(({ id, number }) => ({ id, number, op: 'retry', delayMs: 0 })),
+        );
+      }
+      const taken = await Promise.all([3, 5, 7, 11, 13, 40].map((count, i) => (i % 2 ? store : other).take(place, `w${i}`, count)));
+      const ids = taken.flatMap(({ messages }) => messages.map(({ id }) => id));
+      expect(ids).toHaveLength(40);
+      expect(new Set(ids).size).toBe(40);
+    });
+
+    it('settle and bury a delivery once, whoever asks first', async () => {
+      const other = await under.another();
+      for (const message of await deliver(10)) {
+        const answers = await Promise.all([
+          other.bury(place, 'w1', burial(message)),
+          store.settle(place, 'w1', 8, [ack(message)]),
+          other.settle(place, 'w1', 8, [retry(message)]),
+          store.bury(place, 'w1', burial(message)),
+        ]);
+        expect(answers.flat().filter(({ is }) => is === 'ok')).toHaveLength(1);
+        expect(answers.flat().filter(({ is }) => is === 'fenced')).toHaveLength(3);
+      }
+    });
+
+    it('recover a dead worker once, and hear what the others nudge', async () => {
+      const other = await under.another();
+      await deliver(10);
+      await die();
+      const options = { count: 100, graveMs: 60_000 };
+      const both = await Promise.all([store.recover(place, 'w1', options), other.recover(place, 'w1', options)]);
+      expect(both.reduce((sum, { parked }) => sum + parked, 0)).toBe(10);
+      const group = uniqueName('group');
+      const heard: string[] = [];
+      const stop = other.onNudge(group, (stream) => heard.push(stream));
+      await expect.poll(() => store.nudge({ stream: 'orders', group }).then(() => heard.length)).toBeGreaterThan(0);
+      stop();
+    });
+  });
+
+  describe('a stream or a group that is not there', () => {
+    it('is told of, or answered as empty', async () => {
+      const missing = { stream: beside('none'), group: 'billing' };
+      const fence = { id: '1-1', number: 1 };
+      const noGroup = { fault: 'noGroup', applied: 'no' };
+      for (const nowhere of [missing, { ...place, group: 'nobody' }]) {
+        await expect(store.read(nowhere, 'w1', 1)).rejects.toMatchObject(noGroup);
+        await expect(store.pendingOf(nowhere, 'w1', null, 1)).rejects.toMatchObject(noGroup);
+        await reading(async (reader) => {
+          await expect(reader.read({ ...request([nowhere.stream]), group: nowhere.group })).rejects.toMatchObject(noGroup);
+        });
+        await expect(store.scan(nowhere, { claimIdleMs: 1, count: 1 })).rejects.toMatchObject({ applied: 'no' });
+        expect(await store.take(nowhere, 'w1', 10)).toEqual({ messages: [], lost: [], nextDueMs: null });
+        expect(
+          await store.settle(nowhere, 'w1', 8, [
+            { ...fence, op: 'ack' },
+            { ...fence, op: 'retry', delayMs: 0 },
+          ]),
+        ).toEqual([{ is: 'fenced' }, { is: 'fenced' }]);
+        expect(await store.settle(nowhere, 'w1', 8, [])).toEqual([]);
+        expect(await store.bury(nowhere, 'w1', burial({ ...fence, fields: fieldsOf({ body: '1' }) }))).toEqual({ is: 'fenced' });
+        expect(await store.recover(nowhere, 'w1', { count: 1, graveMs: 0 })).toEqual({ is: 'alive', parked: 0, lost: [] });
+        expect(await store.signOff(nowhere, 'w1', { count: 1, maxHandBacks: 8, sure: true })).toEqual({ is: 'done', parked: 0, lost: [] });
+        expect(await store.locate(nowhere, '1-1')).toEqual({ is: 'gone' });
+        expect(await store.workers(nowhere)).toEqual([]);
+      }
+      expect(await store.deadLetters(missing.stream, { after: null, count: 10 })).toEqual([]);
+      expect(await store.deadLetter(missing.stream, '1-1')).toBeNull();
+      expect(await store.countDeadLetters(missing.stream)).toBe(0);
+      expect(await store.removeDeadLetters(missing.stream, ['1-1'])).toBe(0);
+      expect(await store.replay(missing.stream, '1-1')).toEqual({ is: 'gone' });
+      expect(await store.hasEntry(missing.stream, '1-1')).toBe(false);
+    });
+
+    it('is made with its group, where one is wanted', async () => {
+      const made = { stream: beside('made'), group: 'billing' };
+      expect(await store.ensureGroup(made, 'new')).toBe('created');
+      expect(await store.read(made, 'w1', 1)).toEqual([]);
+      const id = await append('1', made.stream);
+      expect(await store.read(made, 'w1', 1)).toMatchObject([{ id }]);
+    });
+
+    it('refuses an id that is none', async () => {
+      const refused = { code: 'RILLKIT_STORE', fault: 'refused', applied: 'no' };
+      await append('1');
+      await expect(store.hasEntry(place.stream, 'x')).rejects.toMatchObject(refused);
+      await expect(store.ensureGroup({ ...place, group: 'odd' }, { after: '1-x' })).rejects.toMatchObject(refused);
+      await expect(store.locate(place, '99999999999999999999-0')).rejects.toMatchObject(refused);
+    });
+  });
+
   describe('a blocking reader', () => {
+    it('does not wait where there is something, and takes no more than asked', async () => {
+      const ids = await fill(3);
+      await reading(async (reader) => {
+        const [read] = await reader.read({ ...request([place.stream], 20_000), count: 2 });
+        expect(read?.messages.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+      });
+    });
+
+    it('shares with others: each entry wakes one', async () => {
+      const other = await under.another();
+      const readers = [store.openReader('a'), other.openReader('b')];
+      try {
+        const reads = readers.map((reader, i) => reader.read({ ...request([place.stream], 20_000), worker: `w${i}` }));
+        const got: string[] = [];
+        for (const read of reads) void read.then((found) => got.push(...found.flatMap(({ messages }) => messages.map(({ id }) => id))));
+        const earlier = await append('1');
+        await expect.poll(() => got).toEqual([earlier]);
+        const later = await append('2');
+        await Promise.all(reads);
+        expect(got).toEqual([earlier, later]);
+      } finally {
+        await Promise.all(readers.map((reader) => reader.close()));
+      }
+    });
+
+    it('hears that its group has gone while it waits', async () => {
+      await reading(async (reader) => {
+        let ended: unknown = null;
+        void reader.read(request([place.stream], 20_000)).catch((error: unknown) => (ended = error));
+        // A read that arrives only after the group has gone is refused by the same fault.
+        await expect
+          .poll(async () => {
+            await store.ensureGroup(place, 'new');
+            await under.dropGroup(place);
+            return ended;
+          })
+          .toMatchObject({ fault: 'noGroup' });
+      });
+    });
+
+    it('fails what is under way when it is closed, and reads no more', async () => {
+      const reader = store.openReader('closing');
+      const read = reader.read(request([place.stream], 20_000));
+      const failed = read.catch((error: unknown) => error);
+      await reader.close();
+      expect(await failed).toMatchObject({ fault: 'unavailable' });
+      await expect(reader.read(request([place.stream]))).rejects.toMatchObject({ fault: 'unavailable', applied: 'no' });
+    });
+
     it('waits for new messages on several streams', async () => {
-      const other = { ...place, stream: uniqueName() };
+      const other = { ...place, stream: beside('other') };
       await store.ensureGroup(other, 'beginning');
       await reading(async (reader) => {
         const read = reader.read(request([place.stream, other.stream]));
@@ -209,16 +387,20 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
 
     it('answers nothing when the wait was in vain', async () => {
       await reading(async (reader) => {
-        expect(await reader.read(request([place.stream], 100))).toEqual([]);
+        const read = reader.read(request([place.stream], 100));
+        await under.pass(100);
+        expect(await read).toEqual([]);
       });
     });
 
     it('is broken off at once, and can read again', async () => {
       await reading(async (reader) => {
-        await reader.read(request([place.stream], 100));
         for (let round = 0; round < 20; round += 1) {
           const read = reader.read(request([place.stream], 20_000));
+          let isOver = false;
+          void read.finally(() => (isOver = true));
           expect(await reader.interrupt()).toBe('ended');
+          expect(isOver).toBe(true);
           expect(await read).toEqual([]);
         }
         const read = reader.read(request([place.stream]));
@@ -232,6 +414,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
       await reading(async (reader) => {
         const read = reader.read(request([place.stream], 300));
         await expect(reader.read(request([place.stream]))).rejects.toMatchObject({ fault: 'refused' });
+        await under.pass(300);
         await read;
         await under.dropGroup(place);
         await expect(reader.read(request([place.stream]))).rejects.toMatchObject({ fault: 'noGroup' });
@@ -329,6 +512,52 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
       expect(numbers).toEqual([1, 1_001, 2_001, 2_002, 2_003]);
     });
 
+    it('takes what is due at the same time in the order of the bytes of the ids, earlier ones first', async () => {
+      const messages = await deliver(12);
+      const [late, ...others] = messages;
+      if (!late) throw new Error('twelve were sent');
+      await store.settle(place, 'w1', 8, [...others.map((message) => retry(message)), retry(late, 5)]);
+      await under.pass(10);
+      const taken = (await store.take(place, 'w2', 100)).messages.map(({ id }) => id);
+      expect(taken).toEqual([...others.map(({ id }) => id).toSorted(), late.id]);
+    });
+
+    it('tells a settlement that was sent again from a new one, whatever came in between', async () => {
+      let message = await one();
+      const sent: Settlement[] = [];
+      for (let i = 0; i < 4; i += 1) {
+        const settlement = i % 2 ? release(message) : retry(message);
+        expect(await settleOne(settlement)).toBe('ok');
+        sent.push(settlement);
+        message = await takeOne('w1');
+        for (const again of sent) expect(await settleOne(again)).toBe('fenced');
+      }
+      expect(await settleOne(ack(message))).toBe('ok');
+      expect(await settleOne(ack(message))).toBe('fenced');
+    });
+
+    it('lets the number rise and nothing else, through every way that a message may go', async () => {
+      const numbers: number[] = [];
+      let message = await one();
+      const next = async (): Promise<void> => {
+        numbers.push(message.number);
+        message = await takeOne('w1');
+      };
+      await settleOne(retry(message));
+      await next();
+      await settleOne(release(message));
+      await next();
+      await die();
+      await store.recover(place, 'w1', { count: 10, graveMs: 60_000 });
+      await next();
+      await store.signOff(place, 'w1', { count: 10, maxHandBacks: 8, sure: true });
+      await next();
+      await under.pass(20);
+      await store.scan(place, { claimIdleMs: 10, count: 10 });
+      await next();
+      expect([...numbers, message.number]).toEqual([1, 2, 1_002, 1_003, 2_003, 2_004]);
+    });
+
     it('takes no more than asked, and tells when the next is due', async () => {
       const messages = await deliver(5);
       await store.settle(
@@ -368,13 +597,14 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
       const bytes = Buffer.from([0xff, 0, 0x80]);
       await store.append(place.stream, [['body', bytes]], { waitMs: 1_000 });
       const message = first(await store.read(place, 'w1', 1));
-      const before = Date.now();
+      const before = await under.now();
       expect(await store.bury(place, 'w1', burial(message))).toEqual({ is: 'ok' });
       const letter = first(await store.deadLetters(place.stream, { after: null, count: 10 }));
       expect(letter.fields[0]).toEqual(['body', bytes]);
       const { 'rillkit:at': at, ...rest } = text(letter.fields.slice(1));
       expect(rest).toEqual({ 'rillkit:entry': message.id, 'rillkit:group': place.group, 'rillkit:reason': 'retries' });
-      expect(Math.abs(Number(at) - before)).toBeLessThan(5_000);
+      expect(Number(at)).toBeGreaterThanOrEqual(before);
+      expect(Number(at) - before).toBeLessThan(5_000);
       expect(await store.deadLetter(place.stream, letter.id)).toEqual(letter);
       expect(await store.countDeadLetters(place.stream)).toBe(1);
       expect((await store.stats(place)).pending).toBe(0);
@@ -404,15 +634,35 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
         await store.bury(place, 'w1', burial(message, { trim: { maxLen: 3, approximate: false } }));
       }
       expect(await store.countDeadLetters(place.stream)).toBe(3);
-      const last = await one();
-      await expect
-        .poll(async () => {
-          const message = await one();
-          await store.bury(place, 'w1', burial(message, { maxAgeMs: 1 }));
-          return store.countDeadLetters(place.stream);
-        })
-        .toBeLessThanOrEqual(2);
-      await store.bury(place, 'w1', burial(last));
+      await under.pass(100);
+      await store.bury(place, 'w1', burial(await one(), { maxAgeMs: 60_000 }));
+      expect(await store.countDeadLetters(place.stream)).toBe(4);
+      await store.bury(place, 'w1', burial(await one(), { maxAgeMs: 50 }));
+      expect(await store.countDeadLetters(place.stream)).toBe(2);
+    });
+
+    it('go back in their order, and tell of themselves only once, whoever asks', async () => {
+      const other = await under.another();
+      for (const message of await deliver(3)) await store.bury(place, 'w1', burial(message));
+      for (const { id } of await store.deadLetters(place.stream, { after: null, count: 10 })) {
+        const both = await Promise.all([store.replay(place.stream, id), other.replay(place.stream, id)]);
+        expect(both.map(({ is }) => is).toSorted()).toEqual(['gone', 'replayed']);
+      }
+      expect((await store.read(place, 'w1', 10)).map(({ fields }) => text(fields)['body'])).toEqual(['0', '1', '2']);
+    });
+
+    it('are a stream as any other: they can be read by a group of their own', async () => {
+      // By a name with a tag, which is its key on a cluster too.
+      place = { ...place, stream: `{${place.stream}}` };
+      const letters = { stream: `${place.stream}-dlq`, group: 'undertaker' };
+      await store.ensureGroup(place, 'beginning');
+      await store.ensureGroup(letters, 'beginning');
+      const message = await one();
+      await reading(async (reader) => {
+        const read = reader.read({ ...request([letters.stream]), group: letters.group });
+        await store.bury(place, 'w1', burial(message));
+        expect(await read).toMatchObject([{ stream: letters.stream, messages: [{ number: 1 }] }]);
+      });
     });
 
     it('are listed page by page, and removed', async () => {
@@ -467,7 +717,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
     it('answers each request for itself', async () => {
       const answers = await store.beat([
         { ...place, worker: 'w1', tag: 1, leaseMs: 6_000, scanMs: 10_000, since: null, takeOver: false },
-        { stream: uniqueName(), group: 'g', worker: 'w2', tag: 2, leaseMs: 6_000, scanMs: 10_000, since: null, takeOver: false },
+        { stream: beside('other'), group: 'g', worker: 'w2', tag: 2, leaseMs: 6_000, scanMs: 10_000, since: null, takeOver: false },
       ]);
       expect(answers).toMatchObject([{ is: 'beaten' }, { is: 'beaten' }]);
     });
@@ -610,12 +860,35 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
   });
 
   describe('scanning', () => {
+    it('adds the rows that parked messages have lost', async () => {
+      const messages = await deliver(5);
+      await beaten();
+      await store.settle(
+        place,
+        'w1',
+        8,
+        messages.map((message) => retry(message, 60_000)),
+      );
+      for (const { id } of messages.slice(1, 4)) await under.dropRow(place, id);
+      expect(await store.scan(place, { claimIdleMs: 60_000, count: 10 })).toEqual({ foreign: 0, repaired: 3, lost: [] });
+      expect((await store.take(place, 'w2', 10)).messages.map(({ id }) => id)).toEqual(messages.slice(1, 4).map(({ id }) => id));
+      expect(await store.scan(place, { claimIdleMs: 60_000, count: 10 })).toEqual({ foreign: 0, repaired: 0, lost: [] });
+    });
+
+    it('reports what was trimmed under a consumer that has no lease', async () => {
+      const message = await one('by-hand');
+      await under.deleteEntries(place.stream, [message.id]);
+      await under.pass(20);
+      expect(await store.scan(place, { claimIdleMs: 10, count: 10 })).toEqual({ foreign: 0, repaired: 0, lost: [message.id] });
+    });
+
     it('takes what idles with a consumer that has no lease, not before, and never what a lease watches over', async () => {
       const foreign = await one('by-hand');
       await beaten();
       await one('w1');
       expect(await store.scan(place, { claimIdleMs: 60_000, count: 10 })).toEqual({ foreign: 0, repaired: 0, lost: [] });
-      await expect.poll(() => store.scan(place, { claimIdleMs: 1, count: 10 })).toMatchObject({ foreign: 1 });
+      await under.pass(50);
+      expect(await store.scan(place, { claimIdleMs: 50, count: 10 })).toEqual({ foreign: 1, repaired: 0, lost: [] });
       expect(await takeOne()).toMatchObject({ id: foreign.id, number: 2 });
       expect(await store.pendingOf(place, 'w1', null, 10)).toHaveLength(1);
     });
@@ -623,7 +896,7 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
 
   describe('questions', () => {
     it('are answered with figures, or not at all', async () => {
-      expect(await store.stats({ stream: uniqueName(), group: 'g' })).toEqual({
+      expect(await store.stats({ stream: beside('none'), group: 'g' })).toEqual({
         length: 0,
         undelivered: 0,
         pending: 0,
@@ -641,6 +914,36 @@ export function holdsTheContract(open: () => Promise<StoreUnderTest>): void {
       expect(stats.oldestPendingAgeMs).toBeGreaterThanOrEqual(0);
       await under.dropGroup(place);
       expect(await store.stats(place)).toMatchObject({ length: 5, undelivered: null, pending: null, oldestPendingAgeMs: null });
+    });
+
+    it('say that nothing is known of what was not delivered, once something in the middle was deleted', async () => {
+      const ids = await fill(6);
+      await store.read(place, 'w1', 1);
+      expect((await store.stats(place)).undelivered).toBe(5);
+      await under.deleteEntries(place.stream, ids.slice(2, 4));
+      expect((await store.stats(place)).undelivered).toBeNull();
+      await store.read(place, 'w1', 10);
+      expect((await store.stats(place)).undelivered).toBe(0);
+    });
+
+    it('find an entry wherever it is', async () => {
+      const [acked, parked, running] = await deliver(3);
+      if (!acked || !parked || !running) throw new Error('three were sent');
+      const waiting = await append('4');
+      await settleOne(ack(acked));
+      const now = await under.now();
+      await settleOne(retry(parked, 60_000));
+      expect(await store.locate(place, acked.id)).toEqual({ is: 'settled' });
+      expect(await store.locate(place, running.id)).toEqual({ is: 'running', worker: 'w1', number: 1 });
+      expect(await store.locate(place, waiting)).toEqual({ is: 'waiting' });
+      const located = await store.locate(place, parked.id);
+      expect(located).toMatchObject({ is: 'parked', number: 1 });
+      expect(located.is === 'parked' && located.dueAtMs - now).toBeGreaterThanOrEqual(60_000);
+      expect(located.is === 'parked' && located.dueAtMs - now).toBeLessThan(65_000);
+      expect(await store.locate({ ...place, group: 'nobody' }, acked.id)).toEqual({ is: 'waiting' });
+      await under.deleteEntries(place.stream, [acked.id, running.id]);
+      expect(await store.locate(place, acked.id)).toEqual({ is: 'gone' });
+      expect(await store.locate(place, running.id)).toMatchObject({ is: 'running' });
     });
 
     it('name the living, sorted', async () => {

@@ -50,7 +50,7 @@ export class Worker {
     const options = resolveOptions({ connection: url, blockMs: 1_000, ...module });
     const { events } = this;
     const deps = { clock: systemClock, events };
-    this.store = new RedisStore({ ...deps, connection: options.connection, blockMs: options.blockMs });
+    this.store = new RedisStore({ ...deps, connection: url, blockMs: options.blockMs });
     this.broker = new Broker({ ...deps, store: this.store, options, client: () => this.store.client });
     this.resurrector = new Resurrector({ ...deps, store: this.store, leaseMs: options.liveness.leaseMs });
     this.consumers = new Consumers({ ...deps, store: this.store, options, resurrector: this.resurrector });

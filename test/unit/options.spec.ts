@@ -4,6 +4,7 @@ import { fromEnv } from '../../lib/broker/from-env.js';
 import { Stream } from '../../lib/broker/stream.js';
 import { fixed } from '../../lib/consumer/backoff.js';
 import { resolveHandlerOptions, resolveOptions } from '../../lib/rillkit.options.js';
+import { MemoryStore } from '../../lib/store/memory/memory-store.js';
 
 /** As a program without types would call it. */
 const resolve = (options: unknown): unknown => Reflect.apply(resolveOptions, undefined, [options]);
@@ -78,7 +79,6 @@ describe('the module options', () => {
     ['liveness.thread', { liveness: { thread: true } }],
     ['liveness.maxBlockedMs', { liveness: { maxBlockedMs: 5 } }],
     ['defaults.type', { defaults: { type: 'x' } }],
-    ['connection', { connection: 'memory' }],
     ['connection', { connection: { nodes: [] } }],
   ])('say of %s that it is not there yet', (option, options) => {
     expect(() => resolve(options)).toThrow(expect.objectContaining({ option, message: expect.stringContaining('is not there yet') }));
@@ -94,7 +94,7 @@ describe('the module options', () => {
 });
 
 describe('a connection', () => {
-  it('is a URL, options, both, or a client', () => {
+  it('is a URL, options, both, a client, or memory', () => {
     const client = new Redis({ lazyConnect: true });
     for (const connection of [
       'redis://h',
@@ -103,6 +103,8 @@ describe('a connection', () => {
       { path: '/tmp/s' },
       { url: 'redis://h', db: 1 },
       client,
+      'memory',
+      new MemoryStore(),
       {},
     ]) {
       expect(resolve({ connection })).toMatchObject({ connection });

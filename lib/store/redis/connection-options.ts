@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { OptionError } from '../../rillkit.errors.js';
-import type { ConnectionOption } from '../../rillkit.options.js';
+import type { RedisConnectionOption } from '../../rillkit.options.js';
 import { isReadOnly } from './errors.js';
 
 /** How long connecting may take, to the point where commands can be sent, milliseconds; where `connectTimeout` is not given. */
@@ -10,7 +10,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 export type ClientOptions = Omit<RedisOptions, 'replyMapping'> & { readonly connectTimeout: number; replyMapping: 'legacy' };
 
 /** Makes ioredis options of what the user gave. Nothing is connected. @throws OptionError */
-export function redisOptionsOf(connection: ConnectionOption): RedisOptions {
+export function redisOptionsOf(connection: RedisConnectionOption): RedisOptions {
   const options = read(connection);
   if (options.keyPrefix) {
     throw new OptionError(
@@ -21,7 +21,7 @@ export function redisOptionsOf(connection: ConnectionOption): RedisOptions {
   return options;
 }
 
-function read(connection: ConnectionOption): RedisOptions {
+function read(connection: RedisConnectionOption): RedisOptions {
   if (typeof connection === 'string') return parse(connection, {});
   if (isClient(connection)) {
     if ('isCluster' in connection && connection.isCluster) throw clusterIsNotThere();

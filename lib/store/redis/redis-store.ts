@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.js';
 import type { RillkitEvents } from '../../rillkit.events.js';
-import type { ConnectionOption } from '../../rillkit.options.js';
+import type { RedisConnectionOption } from '../../rillkit.options.js';
 import type { BlockingReader, ConnectionState, EntryId, Fields, GroupStart, Place, Settlement, StreamStore } from '../stream-store.js';
 import { redisOptionsOf } from './connection-options.js';
 import { Connection, type ConnectionDeps } from './connection.js';
@@ -18,7 +18,7 @@ import { Settlements } from './settlements.js';
 const ANSWER_MS = 5_000;
 
 export interface RedisStoreParams {
-  readonly connection: ConnectionOption;
+  readonly connection: RedisConnectionOption;
   readonly clock: Clock;
   readonly events: RillkitEvents;
   /** The longest block of a reader, milliseconds. */
