@@ -7,8 +7,6 @@ export const wrongType = (): StoreError =>
 export const noGroup = (key: string, group: string): StoreError =>
   new StoreError(`NOGROUP No such key '${key}' or consumer group '${group}'`, 'noGroup', 'no');
 
-export const noKey = (): StoreError => new StoreError('ERR no such key', 'refused', 'no');
-
 export const invalidId = (): StoreError => new StoreError('ERR Invalid stream ID specified as stream command argument', 'refused', 'no');
 
 export const noFields = (): StoreError => new StoreError("ERR wrong number of arguments for 'xadd' command", 'refused', 'no');

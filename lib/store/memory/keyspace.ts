@@ -1,6 +1,6 @@
 import { Keys } from '../redis/keys.js';
 import type { Place } from '../stream-store.js';
-import { noGroup, noKey, wrongType } from './faults.js';
+import { noGroup, wrongType } from './faults.js';
 import type { GroupData } from './group-data.js';
 import { Rows } from './rows.js';
 import { StreamData } from './stream-data.js';
@@ -53,13 +53,6 @@ export class Keyspace {
     const group = stream?.groups.get(name);
     if (!stream || !group) throw noGroup(key, name);
     return { stream, group };
-  }
-
-  /** @throws StoreError where nothing is kept there: questions about a stream that is not there are refused in another way than the rest */
-  existing(key: string): StreamData {
-    const stream = this.stream(key);
-    if (!stream) throw noKey();
-    return stream;
   }
 
   leases(place: Place): Rows {

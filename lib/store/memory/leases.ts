@@ -115,7 +115,7 @@ export function signOff(
 
 /** Looks for what no lease watches over, and for parked messages without a row. */
 export function scan(data: Keyspace, place: Place, { claimIdleMs, count }: Parameters<StreamStore['scan']>[1], nowMs: number): Scan {
-  data.existing(data.keys.stream(place.stream));
+  if (!data.streamOf(place)) return { foreign: 0, repaired: 0, lost: [] };
   const { group } = data.groupOf(place);
   const leases = data.leases(place);
   const rows = data.parked(place);
