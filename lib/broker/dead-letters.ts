@@ -53,7 +53,10 @@ export class DeadLetters {
     const limit = whole('deadLetters.list.limit', options.limit ?? DEFAULT_LIMIT, { min: 1, max: MAX_PAGE });
     const after = options.after === undefined ? null : checkId('deadLetters.list.after', options.after);
     const found: DeadLetter[] = [];
-    for await (const letter of this.scan(checkGroup(options.group), after, Math.min(limit, SCAN_PAGE))) {
+    const group = checkGroup(options.group);
+    // Of one group few may be found on a page, however small the limit: that must not become a question for each of the others.
+    const page = group === null ? Math.min(limit, SCAN_PAGE) : SCAN_PAGE;
+    for await (const letter of this.scan(group, after, page)) {
       found.push(letter);
       if (found.length === limit) break;
     }
@@ -81,7 +84,7 @@ export class DeadLetters {
 
   /**
    * Puts dead letters back into the stream, oldest first, for the group that gave them up and for no other. Each is one atomic step, so
-   * that a crash loses and doubles none.
+   * that a crash loses and doubles none. One that fails again meanwhile waits for the next call.
    * @throws ReplayError where storage fails on the way; it says what was replayed till then.
    */
   async replay(options: ReplayOptions = {}): Promise<Replayed> {
@@ -150,8 +153,15 @@ export class DeadLetters {
     }
   }
 
+  /** The group's, among as many as there are now: one that fails again at once comes back behind them, and is not tried twice. */
   private async *idsOf(group: string | null): AsyncGenerator<EntryId> {
-    for await (const { id } of this.scan(group, null)) yield id;
+    let left = await this.store.countDeadLetters(this.stream.name);
+    if (left === 0) return;
+    for await (const letter of this.scan(null, null)) {
+      if (group === null || letter.group === group) yield letter.id;
+      left -= 1;
+      if (left === 0) return;
+    }
   }
 
   /** The given ones that are the group's; `null` for one that is not there. */

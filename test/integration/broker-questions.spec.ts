@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { createBroker, type StandaloneBroker } from '../../lib/broker/create-broker.js';
+import { DeadLetters } from '../../lib/broker/dead-letters.js';
 import { deadLetterFields } from '../../lib/broker/dead-letter-fields.js';
 import { messageIdOf, replayedFor } from '../../lib/broker/envelope.js';
 import { bytes } from '../../lib/broker/codec-bytes.js';
@@ -55,6 +56,24 @@ const replayedOnes = async (): Promise<readonly Delivered[]> => store.read(place
 const deadOnes = async (count: number, group = 'billing'): Promise<void> => {
   for (let n = 0; n < count; n += 1) await bury(await delivered({ n }, group), group);
 };
+
+type DeskStore = ConstructorParameters<typeof DeadLetters>[0];
+
+/** The desk on the store, with something happening around its calls. */
+const deskOn = (around: Partial<DeskStore>): DeadLetters =>
+  new DeadLetters(
+    {
+      ready: (...args) => store.ready(...args),
+      deadLetters: (...args) => store.deadLetters(...args),
+      deadLetter: (...args) => store.deadLetter(...args),
+      countDeadLetters: (...args) => store.countDeadLetters(...args),
+      removeDeadLetters: (...args) => store.removeDeadLetters(...args),
+      replay: (...args) => store.replay(...args),
+      ...around,
+    },
+    stream,
+    5_000,
+  );
 
 describe('whom a question is about', () => {
   it("is the group given, else the stream's, else the module's", async () => {
@@ -190,6 +209,21 @@ describe('dead letters', () => {
     expect(await desk.list({ limit: 1_000 })).toHaveLength(253);
   });
 
+  it('of one group are looked for a hundred at a time, however few are wanted', async () => {
+    await store.ensureGroup(place('audit'), 'beginning');
+    await deadOnes(150, 'billing');
+    await deadOnes(1, 'audit');
+    let questions = 0;
+    const desk = deskOn({
+      deadLetters: (...args) => {
+        questions += 1;
+        return store.deadLetters(...args);
+      },
+    });
+    expect(await desk.list({ group: 'audit', limit: 1 })).toHaveLength(1);
+    expect(questions).toBe(2);
+  });
+
   it('can be removed and purged', async () => {
     await deadOnes(5);
     await store.ensureGroup(place('audit'), 'new');
@@ -278,6 +312,20 @@ describe('a replay', () => {
     await deadOnes(130);
     expect((await broker.replayDlq(stream)).replayed).toHaveLength(100);
     expect((await broker.replayDlq(stream, { limit: 1_000 })).replayed).toHaveLength(30);
+  });
+
+  it('R7 replays each once, also when it fails again at once', async () => {
+    await deadOnes(130);
+    const desk = deskOn({
+      replay: async (...args) => {
+        const answer = await store.replay(...args);
+        for (const message of await replayedOnes()) await bury(message);
+        return answer;
+      },
+    });
+    const { replayed } = await desk.replay({ limit: 1_000 });
+    expect(replayed).toHaveLength(130);
+    expect(await desk.count()).toBe(130);
   });
 
   it('R7 interrupted loses nothing, says how far it came, and can go on', async () => {
