@@ -54,8 +54,8 @@ export function errorMessage(error: unknown): string {
   while (next !== undefined && !seen.has(next) && parts.length <= MAX_CAUSES) {
     seen.add(next);
     const name = parts.length === 0 ? '' : `${errorName(next)}: `;
-    // Cut first: a message of megabytes must not be copied about.
-    parts.push(name + textOf(next).slice(0, MAX_MESSAGE));
+    // Cut first: a message of megabytes must not be copied about. One more than is kept, so that what was cut off is marked below.
+    parts.push(name + textOf(next).slice(0, MAX_MESSAGE + 1));
     next = isObject(next) ? property(next, 'cause') : undefined;
   }
   return cut(parts.join(' ← '), MAX_MESSAGE);

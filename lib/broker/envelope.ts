@@ -29,8 +29,9 @@ export function readHeaders(value: Buffer): Readonly<Record<string, string>> {
   let headers: unknown;
   try {
     headers = JSON.parse(value.toString());
-  } catch (cause) {
-    throw new BodyError('The field "headers" is not JSON.', { cause });
+  } catch {
+    // Without the cause, whose text quotes the headers, and would carry them into logs.
+    throw new BodyError('The field "headers" is not JSON.');
   }
   if (!areHeaders(headers)) throw new BodyError('The field "headers" must be a JSON object of strings.');
   return headers;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { json } from '../../lib/broker/codec-json.js';
 import type { Clock } from '../../lib/clock.js';
 import { EventLog, LINE_PERIOD_MS, type LogSink } from '../../lib/log/event-log.js';
 import { nestSink } from '../../lib/log/nest-sink.js';
-import { StoreError } from '../../lib/rillkit.errors.js';
+import { told } from '../../lib/log/told.js';
+import { BodyError, StoreError } from '../../lib/rillkit.errors.js';
 import { RillkitEvents, type RillkitEvent } from '../../lib/rillkit.events.js';
 
 const at = { stream: 'orders', group: 'billing' };
@@ -45,6 +47,14 @@ const broken = (): never => {
   throw new Error('disk full');
 };
 
+function thrownBy(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    return error;
+  }
+}
+
 describe('the event log', () => {
   it('tells a failing loop at once, then once a period with the count, and once when it is well again', () => {
     const { emit, pass } = setup();
@@ -65,12 +75,12 @@ describe('the event log', () => {
 
   it('does not get talkative when a loop fails and recovers all the time', () => {
     const { emit, pass } = setup();
-    const told: string[] = [];
+    const lines: string[] = [];
     for (let ms = 0; ms < 60_000; ms += 100) {
-      told.push(...emit(failed(1), well(1)));
+      lines.push(...emit(failed(1), well(1)));
       pass(100);
     }
-    expect(told.length).toBe(2 * 6);
+    expect(lines.length).toBe(2 * 6);
   });
 
   it('tells the troubles of two places apart', () => {
@@ -133,6 +143,33 @@ describe('the event log', () => {
     for (const line of [retried, dead]) {
       expect(line.length).toBeLessThan(1_500);
       expect(line).not.toMatch(/secret|\n/);
+    }
+  });
+
+  it.each([
+    ['a slash', 'redis://me:sec/ret@host:6379 x', 'redis://***@host:6379 x'],
+    ['an @', 'redis://me:sec@ret@host:6379 x', 'redis://***@host:6379 x'],
+    ['no user', 'from rediss://:secret@host/0', 'from rediss://***@host/0'],
+    ['two URLs', 'redis://me:sec@a and redis://me:ret@b', 'redis://***@a and redis://***@b'],
+    ['no credentials', 'see https://a.example/@b and http://localhost:80/@c', 'see https://a.example/@b and http://localhost:80/@c'],
+  ])('shows no password with %s', (_what, text, shown) => {
+    expect(told(new Error(text))).toBe(`Error: ${shown}`);
+  });
+
+  it('shows no password that the bound of the text has cut off from its host', () => {
+    for (let before = 990; before < 1_030; before += 1) {
+      expect(told(new Error(`${'x'.repeat(before)} redis://me:secret@host:6379 and more`))).not.toMatch(/me:s/);
+    }
+  });
+
+  it('quotes nothing of a body or headers that are no JSON', () => {
+    const fields = { body: [['body', Buffer.from('{"card":secret}')]], headers: [['headers', Buffer.from('secret')]] } as const;
+    for (const one of Object.values(fields)) {
+      const error = thrownBy(() => json.decode(one));
+      expect(error).toBeInstanceOf(BodyError);
+      expect(setup().emit({ type: 'deadLettered', id: '1-0', reason: 'undecodable', attempts: 1, error, ...at })).toEqual([
+        expect.not.stringContaining('secret'),
+      ]);
     }
   });
 
