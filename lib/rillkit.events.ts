@@ -69,19 +69,17 @@ export type EventOf<Type extends RillkitEvent['type']> = Extract<RillkitEvent, {
 
 const isOf = <Type extends RillkitEvent['type']>(event: RillkitEvent, type: Type): event is EventOf<Type> => event.type === type;
 
-/** Hands events to their listeners. A listener that throws disturbs neither the others nor the flow of messages. */
+/** Hands events to their listeners. One that throws, or rejects where it is asynchronous, disturbs neither the others nor the flow of messages. */
 export class RillkitEvents {
-  private readonly listeners = new Map<RillkitEvent['type'], Set<(event: RillkitEvent) => void>>();
+  private readonly listeners = new Map<RillkitEvent['type'], Set<(event: RillkitEvent) => unknown>>();
 
   /** `onListenerError` is told what a listener threw. */
   constructor(private readonly onListenerError: (error: unknown, type: RillkitEvent['type']) => void = () => {}) {}
 
   /** Listens from now on; answers how to stop. */
-  on<Type extends RillkitEvent['type']>(type: Type, listener: (event: EventOf<Type>) => void): () => void {
+  on<Type extends RillkitEvent['type']>(type: Type, listener: (event: EventOf<Type>) => unknown): () => void {
     const listeners = this.listeners.get(type) ?? new Set();
-    const heard = (event: RillkitEvent): void => {
-      if (isOf(event, type)) listener(event);
-    };
+    const heard = (event: RillkitEvent): unknown => (isOf(event, type) ? listener(event) : undefined);
     this.listeners.set(type, listeners.add(heard));
     return () => void listeners.delete(heard);
   }
@@ -89,7 +87,9 @@ export class RillkitEvents {
   emit(event: RillkitEvent): void {
     for (const listener of this.listeners.get(event.type) ?? []) {
       try {
-        listener(event);
+        const end = listener(event);
+        // Nobody waits for an asynchronous listener; unheard, its rejection would end the process.
+        if (end instanceof Promise) end.catch((error: unknown) => this.onListenerError(error, event.type));
       } catch (error) {
         this.onListenerError(error, event.type);
       }
