@@ -114,6 +114,23 @@ describe('stats', () => {
     expect(stats).toEqual({ length: 4, undelivered: 1, pending: 2, oldestPendingAgeMs: expect.any(Number), parked: 1, deadLetters: 1 });
     expect(stats.oldestPendingAgeMs).toBeLessThan(30_000);
   });
+
+  it('are 0 where there is no stream', async () => {
+    const nothing = { length: 0, undelivered: 0, pending: 0, oldestPendingAgeMs: null, parked: 0, deadLetters: 0 };
+    expect(await broker.stats(stream)).toEqual(nothing);
+  });
+
+  it('V3 are null, and not 0, for what this user may not ask', async () => {
+    const message = await delivered(1);
+    await redis.xdel(stream.name, message.id);
+    const user = uniqueName();
+    await redis.call('ACL', 'SETUSER', user, 'on', '>pass', '~*', '&*', '+@all', '-xinfo');
+    const { host } = new URL(inject('redisUrl'));
+    const limited = createBroker({ connection: `redis://${user}:pass@${host}`, group: 'billing' });
+    expect(await limited.stats(stream)).toMatchObject({ length: 0, undelivered: null, pending: 1 });
+    await limited.close();
+    await redis.call('ACL', 'DELUSER', user);
+  });
 });
 
 describe('inspecting a message', () => {

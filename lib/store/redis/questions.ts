@@ -30,8 +30,9 @@ export class Questions {
     const stream = this.keys.stream(place.stream);
     const parked = this.keys.parked(place);
     await this.commands.call('PING');
-    const [time, length, groups, pending, rows, standing, deadLetters] = await Promise.all([
+    const [time, isGone, length, groups, pending, rows, standing, deadLetters] = await Promise.all([
       this.ask(timeOf, 'TIME'),
+      this.ask((exists) => exists === 0, 'EXISTS', stream),
       this.ask(numberOf, 'XLEN', stream),
       this.ask(listOf, 'XINFO', 'GROUPS', stream),
       this.ask(pendingSummaryOf, 'XPENDING', stream, place.group),
@@ -40,13 +41,13 @@ export class Questions {
       this.ask(numberOf, 'XLEN', this.keys.deadLetters(place.stream)),
     ]);
     const group = groups?.map(infoOf).find((one) => textOf(one.get('name')) === place.group);
-    // XINFO answers an error where there is no stream; then there is nothing to deliver, and nothing pending.
-    const isEmpty = length === 0 && groups === null;
+    // Of a stream that is not there XINFO and XPENDING answer an error, as they do to a user who may not ask: only there it means nothing.
+    const nothing = isGone === true ? 0 : null;
     const first = pending?.first ?? null;
     return {
       length,
-      undelivered: isEmpty ? 0 : group ? numberOrNullOf(group.get('lag')) : null,
-      pending: isEmpty ? 0 : (pending?.count ?? null),
+      undelivered: group ? numberOrNullOf(group.get('lag')) : nothing,
+      pending: pending?.count ?? nothing,
       oldestPendingAgeMs: first !== null && time !== null ? Math.max(0, time - Number(first.slice(0, first.indexOf('-')))) : null,
       parked: rows === null || standing === null ? null : rows - standing,
       deadLetters,
