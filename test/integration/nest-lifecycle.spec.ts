@@ -207,6 +207,19 @@ describe('S6 closing', () => {
   });
 });
 
+describe('a Redis that is away at the start', () => {
+  it('G2 is told once, and its end too, in an application that only publishes', async () => {
+    const proxy = await Proxy.to(Number(new URL(url).port));
+    proxy.refuse();
+    const { app, lines } = await startApp({ imports: [RillkitModule.forRoot(quick(proxy.url))] });
+    await vi.waitFor(() => expect(lines.matching(/^warn connection failed and goes on/)).toHaveLength(1));
+    proxy.accept();
+    await vi.waitFor(() => expect(lines.matching(/^log connection works again, after \d+ failures? in a row/)).toHaveLength(1), 3_000);
+    await app.close();
+    await proxy.close();
+  });
+});
+
 describe('a key of the wrong type where the stream should be', () => {
   it('G2 is told once, as an error, and its end too; consumption begins by itself', async () => {
     const stream = uniqueName();

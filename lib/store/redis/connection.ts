@@ -44,6 +44,8 @@ export class Connection {
   private readonly backoffMs: (failures: number) => number;
   private readonly waiting = new Set<() => void>();
   private connectedBefore = false;
+  /** How many tries to connect in a row have failed. */
+  private failures = 0;
   /** How many connections in a row have ended at once. */
   private shortLives = 0;
   private lastError: unknown;
@@ -71,6 +73,7 @@ export class Connection {
       backoffMs: this.backoffMs,
       onError: (error, failures) => {
         this.current = 'waiting';
+        this.failures = failures;
         deps.events.emit({ type: 'loopFailed', loop: 'connection', error, failures });
       },
     });
@@ -183,6 +186,9 @@ export class Connection {
     this.wake();
     events.emit({ type: 'connected', connection: this.name, again: this.connectedBefore });
     this.connectedBefore = true;
+    // The loop itself knows of no success before the connection has ended.
+    if (this.failures > 0) events.emit({ type: 'loopRecovered', loop: 'connection', failures: this.failures });
+    this.failures = 0;
 
     await ended;
     if (signal.aborted) return;
