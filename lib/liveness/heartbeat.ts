@@ -151,7 +151,13 @@ export class Heartbeat {
     memory.nameTaken = true;
     one.lease.lose();
     if (leaseLeftMs > 0) return;
-    for (let is = 'more'; is === 'more';) ({ is } = await store.recover(one, one.worker, { count: RECOVER_BATCH, graveMs }));
+    const { stream, group, worker } = one;
+    for (let is = 'more'; is === 'more';) {
+      const recovery = await store.recover(one, worker, { count: RECOVER_BATCH, graveMs });
+      is = recovery.is;
+      if (recovery.lost.length > 0) events.emit({ type: 'lost', stream, group, count: recovery.lost.length });
+      if (recovery.parked > 0) events.emit({ type: 'recovered', stream, group, worker, count: recovery.parked });
+    }
     memory.takeOver = true;
   }
 
