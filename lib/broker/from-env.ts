@@ -1,3 +1,4 @@
+import { checkConnection } from '../connection-option.js';
 import { show } from '../option-checks.js';
 import { OptionError } from '../rillkit.errors.js';
 import type { ConnectionOption } from '../rillkit.options.js';
@@ -12,7 +13,10 @@ const NO = ['0', 'false', 'no', 'off'];
  */
 export function fromEnv(env: Readonly<Record<string, string | undefined>> = process.env): ConnectionOption {
   const { REDIS_URL, REDIS_HOST, REDIS_PORT, REDIS_USERNAME, REDIS_PASSWORD, REDIS_DB, REDIS_SSL } = env;
-  if (REDIS_URL) return REDIS_URL;
+  if (REDIS_URL) {
+    checkConnection('REDIS_URL', REDIS_URL);
+    return REDIS_URL;
+  }
   return {
     host: REDIS_HOST || 'localhost',
     port: number('REDIS_PORT', REDIS_PORT, 6_379, 1, 65_535),

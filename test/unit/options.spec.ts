@@ -219,6 +219,7 @@ describe('fromEnv', () => {
   );
 
   it.each([
+    ['REDIS_URL', 'localhost:6379'],
     ['REDIS_SSL', 'maybe'],
     ['REDIS_PORT', 'x'],
     ['REDIS_PORT', '0'],
