@@ -8,7 +8,7 @@ export default defineConfig({
     // The sample imports the package by its name and tests import from lib: one copy of each class, or injection fails.
     alias: [
       { find: /^@rillkit\/nestjs$/, replacement: `${lib}index.ts` },
-      { find: /^@rillkit\/nestjs\/(terminus|prometheus)$/, replacement: `${lib}$1/index.ts` },
+      { find: /^@rillkit\/nestjs\/(terminus|prometheus|testing)$/, replacement: `${lib}$1/index.ts` },
     ],
   },
   test: {
