@@ -12,7 +12,7 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.spec.ts'],
+    include: ['test/**/*.spec.ts', 'docs/examples/**/*.spec.ts'],
     globalSetup: 'test/support/redis-server.ts',
     testTimeout: 30_000,
     hookTimeout: 30_000,
