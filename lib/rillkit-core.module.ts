@@ -37,7 +37,8 @@ export interface RillkitOptionsFactory {
 }
 
 const providers: Provider[] = [
-  { provide: RILLKIT_RUNTIME, useValue: systemRuntime },
+  // Nest 11 takes a value for made already, and would not ask the factory that tests put in its place.
+  { provide: RILLKIT_RUNTIME, useFactory: (): RillkitRuntime => systemRuntime },
   { provide: RILLKIT_CLOCK, inject: [RILLKIT_RUNTIME], useFactory: (runtime: RillkitRuntime): Clock => runtime.clock },
   {
     provide: RILLKIT_OPTIONS,
