@@ -41,7 +41,6 @@ describe('the testing module of the packed package', () => {
       'jest.config.js': await shownIn('js', 'jest.config.js'),
       'tsconfig.json': JSON.stringify({ compilerOptions: { ...compilerOptions, module: 'commonjs', allowJs: true, types: ['node'] } }),
     };
-    const classic = (test: string) => test.replace("'vitest'", "'@jest/globals'").replace('./billing.js', './billing');
     const made = await project({ type: 'commonjs', dependencies }, files, classic);
     // That it ends at all says that nothing was left open.
     await made.node(['node_modules/jest/bin/jest.js', '--json', '--outputFile=report.json']);
@@ -57,6 +56,9 @@ describe('the testing module of the packed package', () => {
     expect(JSON.parse(await readFile(join(made.folder, 'report.json'), 'utf8'))).toMatchObject({ success: true, numPassedTests: 2 });
   });
 });
+
+/** The same test, as a CommonJS project under Jest has it. */
+const classic = (test: string): string => test.replace("'vitest'", "'@jest/globals'").replace('./billing.js', './billing');
 
 /** A configuration file, as the page about testing shows it. */
 async function shownIn(language: string, name: string): Promise<string> {
