@@ -9,17 +9,26 @@ import {
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { Broker } from './broker/broker.js';
-import { systemClock, type Clock } from './clock.js';
+import type { Clock } from './clock.js';
 import { Consumers } from './consumer/consumers.js';
 import { Resurrector } from './liveness/resurrector.js';
 import { EventLog } from './log/event-log.js';
 import { nestSink } from './log/nest-sink.js';
 import { told } from './log/told.js';
+import { systemRuntime, type RillkitRuntime } from './rillkit-runtime.js';
 import { DuplicateModuleError } from './rillkit.errors.js';
 import { RillkitEvents } from './rillkit.events.js';
 import { resolveOptions, type ResolvedOptions, type RillkitModuleOptions } from './rillkit.options.js';
-import { DEFAULT_NAME, RILLKIT_CLOCK, RILLKIT_MODULE_OPTIONS, RILLKIT_OPTIONS, RILLKIT_STORE, refuseName } from './rillkit.tokens.js';
-import { clientOf, openStore } from './store/open-store.js';
+import {
+  DEFAULT_NAME,
+  RILLKIT_CLOCK,
+  RILLKIT_MODULE_OPTIONS,
+  RILLKIT_OPTIONS,
+  RILLKIT_RUNTIME,
+  RILLKIT_STORE,
+  refuseName,
+} from './rillkit.tokens.js';
+import { clientOf } from './store/open-store.js';
 import type { StreamStore } from './store/stream-store.js';
 
 /** Makes the options of {@link RillkitModule.forRootAsync} where `useClass` or `useExisting` names a class that implements it. */
@@ -28,7 +37,9 @@ export interface RillkitOptionsFactory {
 }
 
 const providers: Provider[] = [
-  { provide: RILLKIT_CLOCK, useValue: systemClock },
+  // Nest 11 takes a value for made already, and would not ask the factory that tests put in its place.
+  { provide: RILLKIT_RUNTIME, useFactory: (): RillkitRuntime => systemRuntime },
+  { provide: RILLKIT_CLOCK, inject: [RILLKIT_RUNTIME], useFactory: (runtime: RillkitRuntime): Clock => runtime.clock },
   {
     provide: RILLKIT_OPTIONS,
     inject: [RILLKIT_MODULE_OPTIONS, ModulesContainer],
@@ -51,8 +62,9 @@ const providers: Provider[] = [
   },
   {
     provide: RILLKIT_STORE,
-    inject: [RILLKIT_OPTIONS, RILLKIT_CLOCK, RillkitEvents],
-    useFactory: (options: ResolvedOptions, clock: Clock, events: RillkitEvents): StreamStore => openStore(options, { clock, events }),
+    inject: [RILLKIT_RUNTIME, RILLKIT_OPTIONS, RillkitEvents],
+    useFactory: (runtime: RillkitRuntime, options: ResolvedOptions, events: RillkitEvents): StreamStore =>
+      runtime.openStore(options, { clock: runtime.clock, events }),
   },
   {
     provide: Broker,

@@ -9,6 +9,8 @@ export const DEFAULT_NAME = 'default';
 export const RILLKIT_MODULE_OPTIONS = Symbol.for('RILLKIT_MODULE_OPTIONS');
 /** The same, checked and complete. */
 export const RILLKIT_OPTIONS = Symbol.for('RILLKIT_OPTIONS');
+/** What clock and store are made from; see `@rillkit/nestjs/testing`. */
+export const RILLKIT_RUNTIME = Symbol.for('RILLKIT_RUNTIME');
 export const RILLKIT_STORE = Symbol.for('RILLKIT_STORE');
 export const RILLKIT_CLOCK = Symbol.for('RILLKIT_CLOCK');
 

@@ -23,7 +23,7 @@ export class AppModule {
         MetricsModule,
         // Last: handlers begin when every module above is ready, and have ended before any of them closes.
         RillkitModule.forRoot({
-          connection: redisUrl,
+          connection: redisUrl ?? 'memory',
           worker,
           liveness: { leaseMs },
           shutdown: { graceMs },

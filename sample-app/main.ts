@@ -1,18 +1,16 @@
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
-import { startPrivateRedis } from './redis/private-redis.js';
 import { Settings } from './settings.js';
 import { welcome } from './welcome.js';
 
 async function main(): Promise<void> {
-  const redisUrl = process.env['REDIS_URL'] || (await startPrivateRedis());
-  const settings = new Settings({ ...process.env, REDIS_URL: redisUrl });
+  const settings = new Settings(process.env);
   const app = await NestFactory.create(AppModule.with(settings));
   app.enableShutdownHooks();
   await app.listen(settings.port);
   // Nest names the address that it listens on, which reads as nobody would type it.
   const address = (await app.getUrl()).replace('[::1]', 'localhost');
-  console.log(welcome(address, redisUrl));
+  console.log(welcome(address, settings.redisUrl));
 }
 
 main().catch((error: unknown) => {

@@ -1,7 +1,7 @@
-/** What the environment can set. Nothing else of the sample reads it; all but `redisUrl` have a default. */
+/** What the environment can set. Nothing else of the sample reads it; all have a default. */
 export class Settings {
-  /** `REDIS_URL`. When it is absent, `main.ts` starts a private redis-server and puts its address here. */
-  readonly redisUrl: string;
+  /** `REDIS_URL`. @default null: messages and orders are kept in memory, and end with the process */
+  readonly redisUrl: string | null;
   /** `PORT`: where the shop listens; 0 lets the system choose. @default 3000 */
   readonly port: number;
   /** `WORKER`: this process's name in every group. @default made by the library, unique per start */
@@ -17,7 +17,7 @@ export class Settings {
 
   /** @throws Error naming the variable that is wrong. */
   constructor(env: NodeJS.ProcessEnv) {
-    this.redisUrl = env['REDIS_URL'] || 'redis://localhost:6379';
+    this.redisUrl = env['REDIS_URL'] || null;
     this.port = wholeNumber(env, 'PORT', 3000);
     this.worker = env['WORKER'] || undefined;
     this.concurrency = wholeNumber(env, 'CONCURRENCY', 4);

@@ -1,25 +1,28 @@
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Redis } from 'ioredis';
 import type { OrderRecord } from '../../sample-app/orders/order-record.js';
 import { Processes, type Shop } from '../support/processes.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 
-describe('the sample shop', () => {
+describe.each(['Redis', 'memory'] as const)('the sample shop on %s', (where) => {
   const processes = new Processes();
-  let server: RedisServer;
+  let server: RedisServer | null = null;
   let shop: Shop;
 
   beforeAll(async () => {
-    server = await startRedis();
-    shop = await processes.shop({ REDIS_URL: server.url, WORK_MS: '5' });
+    server = where === 'Redis' ? await startRedis() : null;
+    shop = await processes.shop({ REDIS_URL: server?.url, WORK_MS: '5', PATH: server ? process.env['PATH'] : '' });
   });
 
   afterAll(async () => {
     await processes.killAll();
-    await server.stop();
+    await server?.stop();
+  });
+
+  it('says where it keeps what it knows', () => {
+    const told = where === 'Redis' ? /its Redis is redis:/ : /all it knows is kept in memory and ends with it/;
+    expect(shop.process.lines.filter((line) => told.test(line))).toHaveLength(1);
+    expect(shop.process.lines.some((line) => /Messages are kept in this process's memory/.test(line))).toBe(where === 'memory');
   });
 
   it.each([
@@ -44,19 +47,21 @@ describe('the sample shop', () => {
     await expect.poll(async () => (await show(shop, id)).audits).toBe(1);
   });
 
+  it('keeps what it gave up among the dead letters', async () => {
+    await expect.poll(() => shown(shop, /^rillkit_dead_letters\{.*\} (\d+)$/m), { timeout: 10_000 }).toBe('2');
+  });
+
   it.each([
     [{ id: 'two words', total: 1 }, 'id: must be 1 to 64 letters, digits, - or _'],
     [{ id: 'o-1', total: -1 }, 'total: '],
     [{ id: 'o-1', total: 1, outcome: 'explode' }, 'outcome: '],
     [{}, 'id: '],
   ])('refuses %j, says why, and publishes nothing', async (order, reason) => {
-    const redis = new Redis(server.url);
-    const before = await redis.xlen('orders');
+    const before = await shown(shop, PUBLISHED);
     const answer = await post(shop, order);
     expect(answer.status).toBe(400);
     expect(await answer.text()).toContain(reason);
-    expect(await redis.xlen('orders')).toBe(before);
-    redis.disconnect();
+    expect(await shown(shop, PUBLISHED)).toBe(before);
   });
 
   it('knows nothing of an order that was never placed', async () => {
@@ -91,30 +96,20 @@ describe('the sample shop, closing', () => {
     redis.disconnect();
   });
 
-  it.each(['SIGTERM', 'SIGKILL'] as const)('takes its private Redis with it, ended by %s', async (signal) => {
+  it('needs nothing to have ended, without Redis', async () => {
     const shop = await processes.shop({ REDIS_URL: undefined });
-    const [, url = ''] = await shop.process.line(/its Redis is (\S+)/);
-    const redis = new Redis(url, { retryStrategy: () => null });
-    expect(await redis.ping()).toBe('PONG');
-    const gone = new Promise<void>((resolve) => redis.once('end', resolve));
-    shop.process.signal(signal);
-    await gone;
-  });
-
-  it('says in one sentence what to do without a redis-server', async () => {
-    const sentence = /^The shop needs Redis: set REDIS_URL, or install redis-server/;
-    const shop = await processes.start('sample-app/main.js', { ready: sentence, env: { REDIS_URL: undefined, PATH: await shellOnly() } });
-    expect(await shop.ended).toEqual({ code: 1, signal: null });
-    expect(shop.lines).toHaveLength(1);
+    shop.process.signal('SIGTERM');
+    expect(await shop.process.ended).toEqual({ code: null, signal: 'SIGTERM' });
   });
 });
 
-/** A folder with a shell and nothing else. */
-async function shellOnly(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'rillkit-shell-'));
-  await symlink('/bin/sh', join(folder, 'sh'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return folder;
+const PUBLISHED = /^rillkit_published_total\{stream="orders"\} (\d+)$/m;
+
+/** What the shop's metrics say. */
+async function shown(shop: Shop, metric: RegExp): Promise<string | undefined> {
+  const text = await (await fetch(`${shop.url}/metrics`)).text();
+  expect(text).toMatch(metric);
+  return text.match(metric)?.[1];
 }
 
 const post = (shop: Shop, order: object): Promise<Response> =>
