@@ -1,6 +1,6 @@
 import { NameError } from '../rillkit.errors.js';
 
-/** Checks that hold for every store; what two names together must not do is checked where their keys are made. */
+/** Checks that hold for every store; what two streams together must not do is checked where handlers are bound. */
 function checkName(what: string, name: unknown): asserts name is string {
   if (typeof name !== 'string') throw new NameError(`A ${what}'s name must be a string, not ${typeof name}.`);
   if (name === '') throw new NameError(`A ${what}'s name must not be empty.`);

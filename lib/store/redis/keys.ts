@@ -36,21 +36,6 @@ export class Keys {
     return `rillkit:nudge:${escaped(group)}`;
   }
 
-  /** Streams that are used side by side must not meet: in one key, or one in the other's dead letters. @throws NameError */
-  checkTogether(names: Iterable<string>): void {
-    const owners = new Map<string, string>();
-    for (const name of new Set(names)) {
-      for (const [key, what] of [
-        [this.stream(name), `the stream "${name}"`],
-        [this.deadLetters(name), `the dead letters of "${name}"`],
-      ] as const) {
-        const owner = owners.get(key);
-        if (owner) throw new NameError(`${owner} and ${what} would both be stored under "${key}". Give one of them another name.`);
-        owners.set(key, what);
-      }
-    }
-  }
-
   private placed({ stream, group }: Place): string {
     return `${tagged(this.stream(stream))}:${escaped(group)}`;
   }

@@ -111,20 +111,6 @@ describe.each([
   });
 });
 
-describe('streams used side by side', () => {
-  it('are refused where they meet', () => {
-    expect(() => cluster.checkTogether(['orders', '{orders}'])).toThrow(/"orders".*"{orders}".*stored under "{orders}"/);
-    expect(() => single.checkTogether(['orders', 'orders-dlq'])).toThrow(/dead letters of "orders".*the stream "orders-dlq"/);
-    expect(() => single.checkTogether(['orders-dlq', 'orders'])).toThrow(NameError);
-    expect(() => cluster.checkTogether(['orders', '{orders}-dlq'])).toThrow(NameError);
-  });
-
-  it('are taken where they do not', () => {
-    expect(() => single.checkTogether(['orders', '{orders}', 'orders', 'orders:dlq', 'invoices'])).not.toThrow();
-    expect(() => cluster.checkTogether(['orders', 'invoices', '{orders:0}', '{orders:1}'])).not.toThrow();
-  });
-});
-
 describe('names', () => {
   it.each([
     ['an empty one', ''],
