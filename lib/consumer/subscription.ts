@@ -63,7 +63,7 @@ export class Subscription implements Place {
   private lastReadId: EntryId | null = null;
   private lastReadAt: Moment | null = null;
   private failures = 0;
-  private failing: LoopName | null = null;
+  private readonly failing = new Set<LoopName>();
   /** Ends the wait after a failed call; `null` when there is none. */
   private trouble: Cancel | null = null;
   private stopping = false;
@@ -195,7 +195,7 @@ export class Subscription implements Place {
   failed(loop: LoopName, error: unknown, backoffMs = loopBackoffMs(this.options.clock, 50, 500)): void {
     const { clock, events } = this.options;
     this.failures += 1;
-    this.failing = loop;
+    this.failing.add(loop);
     this.inquiry.suspect();
     this.groupMade = false;
     events.emit({ type: 'loopFailed', loop, stream: this.stream, group: this.group, error, failures: this.failures });
@@ -266,10 +266,13 @@ export class Subscription implements Place {
   private answered(loop: 'read' | 'take'): void {
     const { stream, group, failing, failures } = this;
     this.lastReadAt = momentOf(this.options.clock);
-    // One may work while the other does not: its waits must grow all the same.
-    if ((failing === 'read' || failing === 'take') && failing !== loop) return;
-    if (failing) this.options.events.emit({ type: 'loopRecovered', loop: failing, stream, group, failures });
-    this.failing = null;
+    if (failures === 0) return;
+    // One may work while the other does not: its waits must grow all the same, and health must tell.
+    const other = loop === 'read' ? 'take' : 'read';
+    const recovered = failing.has(loop) || !failing.has('audit') ? loop : 'audit';
+    for (const one of failing) if (one !== other) failing.delete(one);
+    if (failing.size > 0) return;
+    this.options.events.emit({ type: 'loopRecovered', loop: recovered, stream, group, failures });
     this.failures = 0;
   }
 
