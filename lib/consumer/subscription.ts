@@ -1,6 +1,5 @@
-import { elapsedSince, momentOf, type Cancel, type Clock, type Moment } from '../clock.js';
+import { elapsedSince, momentOf, type Clock, type Moment } from '../clock.js';
 import { Lease } from '../liveness/lease.js';
-import { loopBackoffMs } from '../loop.js';
 import { LeaseLostError, ShutdownError } from '../rillkit.errors.js';
 import type { LoopName, RillkitEvents } from '../rillkit.events.js';
 import type { ResolvedHandlerOptions, ResolvedOptions } from '../rillkit.options.js';
@@ -13,6 +12,7 @@ import { Due } from './due.js';
 import { handledOf } from './handled.js';
 import { ReadAhead } from './read-ahead.js';
 import { Settlements } from './settlements.js';
+import { Trouble } from './trouble.js';
 
 /** What can be seen of a subscription from outside. */
 export interface SubscriptionStatus extends Place {
@@ -62,10 +62,7 @@ export class Subscription implements Place {
   private groupMade = false;
   private lastReadId: EntryId | null = null;
   private lastReadAt: Moment | null = null;
-  private failures = 0;
-  private readonly failing = new Set<LoopName>();
-  /** Ends the wait after a failed call; `null` when there is none. */
-  private trouble: Cancel | null = null;
+  private readonly trouble: Trouble;
   private stopping = false;
   private readonly inquiry: Audit;
 
@@ -83,10 +80,12 @@ export class Subscription implements Place {
     });
     const { rules, due } = this;
     this.settlements = new Settlements({ store, clock, events, binding, rules, worker, due, changed });
+    const place: Place = { stream: binding.stream, group: binding.group };
+    this.trouble = new Trouble({ clock, events, place, onOver: changed });
     this.inquiry = new Audit({
       store,
       clock,
-      place: { stream: binding.stream, group: binding.group },
+      place,
       worker,
       known: () => new Set([...this.dispatcher.known(), ...this.settlements.settler.known()]),
     });
@@ -112,7 +111,7 @@ export class Subscription implements Place {
 
   /** What is to be asked for now. */
   get plan(): Plan {
-    if (this.stopping || this.trouble || !this.lease.held) return NOTHING;
+    if (this.stopping || this.trouble.isWaiting || !this.lease.held) return NOTHING;
     return this.dispatcher.plan(this.settlements.settler.unanswered);
   }
 
@@ -127,7 +126,7 @@ export class Subscription implements Place {
       waiting: this.dispatcher.waitingCount,
       unanswered: this.settlements.settler.unanswered,
       lease: this.lease.state,
-      failures: this.failures,
+      failures: this.trouble.failures,
       lastReadAgoMs: this.lastReadAt && elapsedSince(clock, this.lastReadAt),
     };
   }
@@ -157,7 +156,7 @@ export class Subscription implements Place {
 
   /** Whether to {@link audit} now. */
   auditIsDue(beatMs: number): boolean {
-    return !this.stopping && !this.trouble && this.lease.held && this.inquiry.isDue(beatMs);
+    return !this.stopping && !this.trouble.isWaiting && this.lease.held && this.inquiry.isDue(beatMs);
   }
 
   /** Hands back what is pending for this worker and unknown to it. */
@@ -192,24 +191,11 @@ export class Subscription implements Place {
   }
 
   /** A call for this subscription failed: what it may have delivered is looked for, and the next waits a little. */
-  failed(loop: LoopName, error: unknown, backoffMs = loopBackoffMs(this.options.clock, 50, 500)): void {
-    const { clock, events } = this.options;
-    this.failures += 1;
-    this.failing.add(loop);
+  failed(loop: LoopName, error: unknown): void {
     this.inquiry.suspect();
     this.groupMade = false;
-    events.emit({ type: 'loopFailed', loop, stream: this.stream, group: this.group, error, failures: this.failures });
-    const waitMs = backoffMs(this.failures);
-    if (loop === 'take') {
-      // What is new is read on meanwhile: it must not wait for as long as a take fails.
-      this.due.postponed(waitMs);
-    } else {
-      this.trouble?.();
-      this.trouble = clock.after(waitMs, () => {
-        this.trouble = null;
-        this.onChange();
-      });
-    }
+    const putOffMs = this.trouble.failed(loop, error);
+    if (putOffMs !== null) this.due.postponed(putOffMs);
     this.dispatcher.failed();
   }
 
@@ -250,7 +236,7 @@ export class Subscription implements Place {
 
   stop(): void {
     this.stopping = true;
-    this.trouble?.();
+    this.trouble.stop();
     this.due.stop();
     this.lease.stop();
     this.settlements.settler.stop();
@@ -264,16 +250,8 @@ export class Subscription implements Place {
   }
 
   private answered(loop: 'read' | 'take'): void {
-    const { stream, group, failing, failures } = this;
     this.lastReadAt = momentOf(this.options.clock);
-    if (failures === 0) return;
-    // One may work while the other does not: its waits must grow all the same, and health must tell.
-    const other = loop === 'read' ? 'take' : 'read';
-    const recovered = failing.has(loop) || !failing.has('audit') ? loop : 'audit';
-    for (const one of failing) if (one !== other) failing.delete(one);
-    if (failing.size > 0) return;
-    this.options.events.emit({ type: 'loopRecovered', loop: recovered, stream, group, failures });
-    this.failures = 0;
+    this.trouble.answered(loop);
   }
 
   private leaseLost(): void {
