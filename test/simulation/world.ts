@@ -212,9 +212,15 @@ export class World {
     events.on('leaseRegained', () => this.say(`${worker} regains its lease`));
     events.on('fenced', ({ id }) => {
       this.say(`${worker} is fenced from ${id}`);
-      const run = this.ledger.runs.get(id)?.findLast((one) => one.process === process);
-      if (!run || this.ledger.excused.has(id) || run.epoch !== this.ledger.epoch || process.lostLeaseMs >= run.atMs) return;
-      if ((this.recoveredMs.get(worker) ?? Number.NEGATIVE_INFINITY) >= run.atMs) return;
+      if (this.ledger.excused.has(id)) return;
+      // Which of its runs is meant is not told: one with a reason is enough.
+      const recoveredMs = this.recoveredMs.get(worker) ?? Number.NEGATIVE_INFINITY;
+      const runs = (this.ledger.runs.get(id) ?? []).filter((one) => one.process === process);
+      if (
+        runs.length === 0 ||
+        runs.some((run) => run.epoch !== this.ledger.epoch || Math.max(process.lostLeaseMs, recoveredMs) >= run.atMs)
+      )
+        return;
       this.fail(`${worker} is told that it was fenced from ${id}, although nobody took it`);
     });
     events.on('deadLettered', ({ id, reason }) => this.say(`${worker} gives ${id} up: ${reason}`));
