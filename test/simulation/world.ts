@@ -15,6 +15,8 @@ import { ABORT_MS, BEAT_MS, GRACE_MS, LEASE_MS, SimProcess } from './sim-process
 /** The longest that a shutdown may take: grace, abort, a second to sign off, and a little for what is on its way. */
 const STOP_MS = GRACE_MS + ABORT_MS + 1_000 + 100;
 const FOREIGNER = 'foreigner';
+/** What was taken from a worker this long ago explains no fence any more, milliseconds: freezes and outages are shorter. */
+const LONGEST_MEMORY_MS = 60_000;
 
 /** One world with its own chance: a server, a stream, some processes, and what happens to them. */
 export class World {
@@ -213,14 +215,9 @@ export class World {
     events.on('fenced', ({ id }) => {
       this.say(`${worker} is fenced from ${id}`);
       if (this.ledger.excused.has(id)) return;
-      // Which of its runs is meant is not told: one with a reason is enough.
-      const recoveredMs = this.recoveredMs.get(worker) ?? Number.NEGATIVE_INFINITY;
-      const runs = (this.ledger.runs.get(id) ?? []).filter((one) => one.process === process);
-      if (
-        runs.length === 0 ||
-        runs.some((run) => run.epoch !== this.ledger.epoch || Math.max(process.lostLeaseMs, recoveredMs) >= run.atMs)
-      )
-        return;
+      // Neither which delivery is meant is told, nor when it came: it may have lain in a frozen process for long.
+      const takenMs = Math.max(process.lostLeaseMs, this.recoveredMs.get(worker) ?? Number.NEGATIVE_INFINITY);
+      if (this.scheduler.nowMs - Math.max(takenMs, this.ledger.lostMs) < LONGEST_MEMORY_MS) return;
       this.fail(`${worker} is told that it was fenced from ${id}, although nobody took it`);
     });
     events.on('deadLettered', ({ id, reason }) => this.say(`${worker} gives ${id} up: ${reason}`));
