@@ -4,7 +4,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { fixed, Message, RillkitEvents, RillkitModule, Stream, StreamHandler, type RillkitModuleOptions } from '@rillkit/nestjs';
+import { RillkitMetricsModule } from '@rillkit/nestjs/prometheus';
+import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { Redis } from 'ioredis';
+import { register } from 'prom-client';
 
 /** What a message tells its handler to do, in this order. */
 export interface Task {
@@ -75,7 +78,7 @@ const options: RillkitModuleOptions = {
   defaults: { backoff: fixed(50), ...JSON.parse(OPTIONS) },
 };
 
-@Module({ providers: [Worker], imports: [RillkitModule.forRoot(options)] })
+@Module({ providers: [Worker], imports: [PrometheusModule.register(), RillkitMetricsModule, RillkitModule.forRoot(options)] })
 class App {}
 
 const app = await NestFactory.createApplicationContext(App, { logger: ['error', 'warn'] });
@@ -88,6 +91,11 @@ for (const type of ['fenced', 'leaseLost', 'leaseRegained', 'nameTaken', 'recove
     void write({ what: 'event', type, ...('id' in event ? { id: event.id } : {}) });
   });
 }
+// As Prometheus would scrape it, when the others have heard of the event too.
+const scrape = async (): Promise<void> => console.log(await register.getSingleMetricAsString('rillkit_fenced_total'));
+events.on('fenced', () => {
+  setImmediate(() => void scrape());
+});
 process.on('unhandledRejection', (error) => console.log(`unhandledRejection ${String(error)}`));
 process.on('exit', () => redis.disconnect());
 console.log('started');

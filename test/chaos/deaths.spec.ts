@@ -109,6 +109,8 @@ describe('a worker that dies', () => {
       const [first, second] = lines.filter(({ what }) => what === 'start');
       expect(second && first && second.fence > first.fence).toBe(true);
       await zombie.line(/^leaseLost/);
+      const [, total] = await zombie.line(/^rillkit_fenced_total\{.*\} (\d+)$/);
+      expect(total).toBe('1');
       expect(await floor.deadLetters()).toEqual([]);
       expect(await floor.redis.xlen(floor.stream)).toBe(1);
     },
